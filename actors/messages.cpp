@@ -208,6 +208,7 @@ template struct call_for<session>;
 template struct call_for<scope_keys>;
 template struct call_for<shared_write>;
 template struct call_for<bool>;
+template struct call_for<std::string>;
 template struct call_for<session_page>;
 template struct call_for<std::vector<event_ptr>>;
 template struct call_for<std::vector<std::string>>;

@@ -10,14 +10,6 @@
 
 namespace troupe {
 
-task<event_ptr> node_context::emit(event said) {
-  if (said.id.empty() && !said.partial)
-    said.id = placed_id(facts_of_attempt_.rewound,
-                        events(),
-                        fmt::format("{}/{}", key(), ++emitted_));
-  return invocation_context::emit(std::move(said));
-}
-
 json node_context::ask(std::string message,
                        const std::optional<json_schema>& schema,
                        json payload) {

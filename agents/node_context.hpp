@@ -28,6 +28,8 @@ public:
     std::string key;
     /// As `workflow_place::rewound`.
     std::uint64_t rewound = 0;
+    /// True if the body may have run before in this visit.
+    bool repeats = false;
   };
 
   /// `workflow` is the agent that the node belongs to; it must outlive the
@@ -40,7 +42,11 @@ public:
                attempt_facts facts)
     : invocation_context(
       lane, workflow, std::move(workflow_name), std::move(branch), caller),
-      facts_of_attempt_(std::move(facts)) {}
+      facts_of_attempt_(std::move(facts)) {
+    number_events(facts_of_attempt_.key,
+                  facts_of_attempt_.repeats,
+                  facts_of_attempt_.rewound);
+  }
 
   /// Returns the node's input: the output of the node before it. Behind START
   /// it is the input of the workflow: the text of the run's message, or, if the
@@ -53,11 +59,6 @@ public:
   /// Returns an id that is the same in all attempts of this visit of the node,
   /// also in another process: an idempotency key for calls to other systems.
   const std::string& key() const noexcept { return facts_of_attempt_.key; }
-
-  /// Emits an event, as `invocation_context::emit` does. Its id is made from
-  /// `key()` and the number of the event in this attempt, so a further attempt
-  /// gets the stored event. Other content there fails with `errc::conflict`.
-  task<event_ptr> emit(event said);
 
   using invocation_context::ask;
 
@@ -93,7 +94,6 @@ public:
 
 private:
   attempt_facts facts_of_attempt_;
-  std::uint64_t emitted_ = 0;
   std::uint64_t asked_ = 0;
   std::optional<function_call> question_;
 };

@@ -1,7 +1,9 @@
 #include "troupe/contexts/invocation_context.hpp"
 
+#include "troupe/contexts/lanes/event_place.hpp"
 #include "troupe/contexts/lanes/host.hpp"
 #include "troupe/contexts/lanes/isolation.hpp"
+#include "troupe/contexts/lanes/recovered_run.hpp"
 
 #include <fmt/format.h>
 
@@ -55,6 +57,22 @@ public:
 private:
   lane_host& lane_;
 };
+
+// A body that repeats its events may have caught the refusal of one of them.
+// The event must not take effect now, behind those that came after it.
+void check_not_refused(const lane_host& lane,
+                       const std::string& key,
+                       std::uint64_t number,
+                       const std::string& agent_name) {
+  const auto* recovered = lane.recovered();
+  if (recovered != nullptr && recovered->last_numbered(key) > number
+      && recovered->number_of(fmt::format("{}/{}", key, number)) == 0)
+    throw error(errc::conflict,
+                fmt::format("event {} of agent '{}' was refused before the run "
+                            "was recovered",
+                            number,
+                            agent_name));
+}
 
 template <class T>
 T or_throw(result<T> outcome) {
@@ -233,12 +251,19 @@ task<event_ptr> invocation_context::send(event said,
     join_actions(request.event.actions,
                  std::exchange(actions(), event_actions()));
   }
-  if (request.event.author.empty())
-    request.event.author = agent_name_;
-  if (request.event.branch.empty())
-    request.event.branch = branch_;
-  if (!scope_.empty())
-    set_scope(request.event, scope_);
+  // The event may be one of another agent, which the body passes on.
+  if (numbers_events() && request.event.id.empty())
+    remove_place(request.event);
+  complete(request.event);
+  if (request.event.id.empty() && !request.event.partial && numbers_events()) {
+    request.event.id = placed_id(
+      rewound_, events_, fmt::format("{}/{}", event_key_, ++numbered_));
+    request.has_new_id = !repeats_;
+    if (rewound_ == 0)
+      check_not_refused(lane_, event_key_, numbered_, agent_name_);
+  }
+  if (auto caught = lane_.take_caught(); !caught.is_null())
+    set_fact(request.event, caught_fact, std::move(caught));
   if (request.basis)
     if (auto checked = request.basis->check_turn(); !checked) {
       state_.reads().forget();
@@ -250,18 +275,32 @@ task<event_ptr> invocation_context::send(event said,
     state_.reads().forget();
   renew();
   auto stored = or_throw(std::move(answered.outcome));
+  lane_.note_replayed(*this, *stored);
   // Uses the stored event, because a plugin may have changed it.
   if (!stored->partial)
     escalated_ = escalated_ || stored->actions.escalate;
   co_return stored;
 }
 
+void invocation_context::complete(event& said) const {
+  if (said.author.empty())
+    said.author = agent_name_;
+  if (said.branch.empty())
+    said.branch = branch_;
+  if (!scope_.empty())
+    set_scope(said, scope_);
+  if (lane_.tells_places())
+    set_place(said, place_, step_);
+}
+
+// Events of callbacks are known by their step.
+bool invocation_context::numbers_events() const noexcept {
+  return !event_key_.empty() && step_ == agent_step::body;
+}
+
 emit_request invocation_context::make_update(const delta& changes) const {
   emit_request request;
-  request.event.author = agent_name_;
-  request.event.branch = branch_;
-  if (!scope_.empty())
-    set_scope(request.event, scope_);
+  complete(request.event);
   request.event.actions.state_delta = changes;
   request.temp_only = changes.operations().front().where == scope::temp;
   return request;
@@ -272,13 +311,46 @@ invocation_context::find_below(const std::string& key) const {
   return readonly_state(state_.snapshot()).find(key);
 }
 
+std::optional<json>
+invocation_context::find_update(const std::string& id,
+                                const std::string& key) const {
+  if (!repeats_ || id.empty())
+    return std::nullopt;
+  const auto wanted = split_key(key);
+  for (auto index = events_.size(); index > 0; --index) {
+    const auto& said = *events_[index - 1];
+    if (said.id != id)
+      continue;
+    lane_.note_replayed(*this, said);
+    for (const auto& done : said.actions.state_delta.share(wanted.where))
+      if (done.name == wanted.name)
+        return done.operand.data();
+    throw error(errc::conflict,
+                fmt::format("agent '{}' runs again and updates '{}' where it "
+                            "has made another event before: '{}'; its body "
+                            "must repeat its events in the same order",
+                            agent_name_,
+                            key,
+                            id));
+  }
+  return std::nullopt;
+}
+
 task<json> invocation_context::update(std::string key, state_update change) {
+  std::string id;
+  if (numbers_events())
+    id = placed_id(
+      rewound_, events_, fmt::format("{}/update-{}", event_key_, ++updates_));
+  if (auto stored = find_update(id, key))
+    co_return std::move(*stored);
   for (std::size_t retries = 0;; ++retries) {
     const auto now = find_below(key);
     auto next = change(now ? std::optional(now->data()) : std::nullopt);
     troupe::state written({}, facts_->limits);
     written.compare_and_set(key, now ? now->data() : json(), next);
     auto request = make_update(written.take());
+    request.event.id = id;
+    request.has_new_id = !id.empty() && !repeats_;
     auto answered = co_await emit_await(lane_, std::move(request));
     renew();
     if (answered.outcome) {
@@ -307,6 +379,9 @@ task<model_response> invocation_context::ask(model_ptr asked,
   call.branch = branch_;
   call.scope = scope_;
   call.request = std::move(request);
+  if (!place_.empty())
+    call.request.key = fmt::format(
+      "{}/{}/request-{}", facts_->invocation_id, place_, ++asked_);
   auto answered = co_await model_await(lane_, std::move(call));
   renew();
   co_return or_throw(std::move(answered.outcome));
@@ -332,6 +407,7 @@ task<> invocation_context::run(const agent& other) {
       throw error(errc::cancelled, "the run was cancelled");
     throw agent_paused{paused_};
   }
+  const auto number = lane_.number_call(*this, other);
   const auto before = from_ ? from_->finished : std::uint64_t{0};
   // Agents that ended before the pause are skipped, so their effects do not
   // happen twice.
@@ -342,7 +418,7 @@ task<> invocation_context::run(const agent& other) {
   checkpoint_ptr from;
   if (from_ && finished_ == before)
     from = from_->at;
-  auto end = co_await lane_.run(*this, other, std::move(from));
+  auto end = co_await lane_.run(*this, other, number, std::move(from));
   renew();
   escalated_ = escalated_ || end.escalated;
   if (end.paused) {
@@ -400,7 +476,7 @@ task<> invocation_context::emit_leftovers() {
   }
   emit_request request;
   request.basis = take_bases(state_, facts_->lost_updates, {});
-  request.event.author = agent_name_;
+  complete(request.event);
   request.event.actions.state_delta = state_.take();
   state_.reads().note_event(request.event.actions.state_delta);
   request.temp_only = true;

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -27,6 +28,7 @@
 namespace troupe {
 
 class agent;
+enum class agent_step : std::uint8_t;
 class commit_listener;
 class lane_host;
 struct checkpoint;
@@ -94,6 +96,12 @@ public:
   /// event is refused (`errc::conflict`, `errc::type_error`, …); nothing of it
   /// takes effect then, and the recorded changes are dropped.
   ///
+  /// In the body of a custom agent, and in a node of a workflow, the missing id
+  /// is made from the place of the body in its run and the number of the event.
+  /// A body that runs again, in a further attempt or in a run that was
+  /// recovered, gets the event that is stored under this id. Other content
+  /// there fails with `errc::conflict`: the body must repeat its events.
+  ///
   /// A `partial` event goes only to the caller of the run, without `temp:`
   /// keys; it carries no recorded changes and is not stored. In an agent that
   /// runs as a tool, a partial event goes nowhere. Other events of such an
@@ -109,6 +117,12 @@ public:
   /// key before this one is committed, calls it again with that value. So no
   /// concurrent change is lost. Changes that `state()` has recorded stay for
   /// the next event, and `change` does not see them.
+  ///
+  /// A body that runs again (see `emit`) gets the value that it has written
+  /// before, and nothing is changed.
+  ///
+  /// With g++ 12, put a lambda that captures objects into a variable first: in
+  /// a `co_await` expression it would be destroyed twice.
   ///
   /// Throws the exceptions of `change`, after which nothing is written;
   /// `errc::conflict` after `run_options::update_retries_max` retries; and the
@@ -189,6 +203,32 @@ public:
                              commit_listener& listener,
                              std::uint64_t key);
 
+  /// Sets the place of this agent in its run (contexts/lanes/event_place.hpp).
+  void stand_at(std::string place) { place_ = std::move(place); }
+
+  /// Returns that place; empty outside of agents.
+  const std::string& place() const noexcept { return place_; }
+
+  /// Returns the number of the next call of an agent of this name, from 1.
+  std::uint64_t next_call_of(const std::string& name) { return ++calls_[name]; }
+
+  /// Sets the number of models' answers that this agent got before its run was
+  /// recovered: the next request is the one behind them.
+  void skip_requests(std::uint64_t answered) noexcept { asked_ = answered; }
+
+  /// Sets the step to which the next events belong.
+  void set_step(agent_step step) noexcept { step_ = step; }
+
+  /// Gives the events of the body ids that begin with `key` from now on, so
+  /// that a body that runs again gets the events that are stored already.
+  /// `repeats` tells that it may be such a body; `rewound` is that of
+  /// `placed_id`.
+  void number_events(std::string key, bool repeats, std::uint64_t rewound) {
+    event_key_ = std::move(key);
+    repeats_ = repeats;
+    rewound_ = rewound;
+  }
+
   /// Marks all events of this agent as those of a task: `scope` is the id of
   /// the call that delegated it (`isolationScope` on the wire). Empty: no task.
   void isolate(std::string scope) { scope_ = std::move(scope); }
@@ -224,6 +264,14 @@ private:
                        std::uint64_t key);
   // Makes the request for an event with these changes.
   emit_request make_update(const delta& changes) const;
+  // Returns true if the next event gets an id by its number.
+  bool numbers_events() const noexcept;
+  // The outcome of an update that this body has committed when it ran before;
+  // unset if there is none.
+  std::optional<json> find_update(const std::string& id,
+                                  const std::string& key) const;
+  // Fills in author, branch, task and place.
+  void complete(event& said) const;
   // The value of a key without the changes recorded here.
   std::optional<value> find_below(const std::string& key) const;
   // Makes the error for a session that no longer has the events that the run
@@ -241,6 +289,15 @@ private:
   std::uint64_t newest_ = 0;
   std::uint64_t oldest_ = 1; // Number of the first event that the session has.
   bool escalated_ = false;
+  std::string place_;
+  agent_step step_{};                          // Of the next event.
+  std::map<std::string, std::uint64_t> calls_; // By name.
+  std::string event_key_;
+  bool repeats_ = false;
+  std::uint64_t rewound_ = 0;
+  std::uint64_t numbered_ = 0;
+  std::uint64_t updates_ = 0;
+  std::uint64_t asked_ = 0; // Requests of models.
 
   // Number of agents that have ended below this one, in this run and before.
   std::uint64_t finished_ = 0;

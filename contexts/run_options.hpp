@@ -26,6 +26,12 @@ struct run_options {
   /// Resumes a pause that a run of a crashed process had already claimed. Its
   /// steps after the pause are executed again.
   bool take_over = false;
+  /// Recovers a run (`runtime::recover`) even if it had written `temp:` keys,
+  /// which no store keeps. The run goes on without them.
+  bool allow_lost_temp = false;
+  /// Maximum number of recoveries of one run. A run that was recovered as often
+  /// and has not ended is not recovered again: `errc::limit_exceeded`.
+  std::size_t recoveries_max = 3;
   /// Maximum number of model calls over all lanes of the run; another one fails
   /// with `errc::limit_exceeded`.
   std::size_t model_calls_max = 500;

@@ -86,6 +86,9 @@ struct model_request {
 
   /// The name of the calling agent.
   std::string agent;
+  /// An idempotency key: a request that is made again, because its run was
+  /// recovered, has the same key. Empty if there is none, as for summaries.
+  std::string key;
   /// The instruction after substitution.
   std::string system_instruction;
   /// The part of `system_instruction` that tells the agent its name and its

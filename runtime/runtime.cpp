@@ -6,9 +6,12 @@
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
 #include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/running/lease.hpp"
 #include "troupe/actors/running/plugins.hpp"
 #include "troupe/actors/runs/invocation.hpp"
+#include "troupe/agents/turns/recovery.hpp"
 #include "troupe/contexts/lanes/artifact_service.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
 #include "troupe/contexts/lanes/memory_access.hpp"
 #include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/support/passwords.hpp"
@@ -64,8 +67,11 @@ result<void> check_limits(const runtime_options& options) {
   if (options.store_log_bytes_max == std::uint64_t{0})
     return error(errc::invalid_argument,
                  "store_log_bytes_max is 0; leave it unset for no limit");
-  if (options.run_lease <= std::chrono::nanoseconds::zero())
-    return error(errc::invalid_argument, "run_lease is not above 0");
+  // A runtime with open runs writes three times in it.
+  if (options.run_lease < std::chrono::milliseconds(3))
+    return error(errc::invalid_argument,
+                 "run_lease is below 3 ms, in which a store cannot be written "
+                 "three times; it has to be longer than a process may be slow");
   if (auto fit = check(options.append_wait_max, "append_wait_max"); !fit)
     return fit;
   if (auto fit = check(options.follow_period, "follow_period"); !fit)
@@ -272,6 +278,15 @@ result<scope_state> initial_temp(const event& message,
   return temp;
 }
 
+// Names the `temp:` keys of a message in it: they are lost if the run has to be
+// recovered.
+void name_temp(event& message) {
+  temp_names written;
+  for (const auto& done : message.actions.state_delta.share(scope::temp))
+    written.names.push_back(done.name);
+  set_temp_names(message, written);
+}
+
 // Refuses limits that allow no work.
 result<void> check_limits(const run_options& options) {
   if (options.lanes_max == 0)
@@ -322,6 +337,21 @@ result<void> prepare(actors::run_shared& started,
   return {};
 }
 
+std::shared_ptr<actors::run_shared>
+make_started(detail::session_backend& backend,
+             std::shared_ptr<detail::run_control> control,
+             const agent& root,
+             const run_options& options) {
+  auto started = std::make_shared<actors::run_shared>();
+  started->options = options;
+  started->shared = backend.share();
+  started->control = std::move(control);
+  started->root_agent = root;
+  if (root.transfers())
+    started->tree = std::make_shared<const agent_tree>(root);
+  return started;
+}
+
 // Sets the facts about the run that its agents can read.
 void set_facts(actors::run_shared& started, const event& said) {
   auto& shared = *started.shared;
@@ -366,7 +396,8 @@ result<void> enter(detail::session_backend& backend,
 void send_start(std::shared_ptr<actors::run_shared> started,
                 const agent& root,
                 std::unique_ptr<actors::append> message,
-                scope_state temp) {
+                scope_state temp,
+                std::unique_ptr<actors::run_claim> claims) {
   const auto control = started->control;
   auto& shared = *started->shared;
   set_deadline(*started);
@@ -379,6 +410,7 @@ void send_start(std::shared_ptr<actors::run_shared> started,
   wanted->reads = root.reads();
   wanted->message = std::move(message);
   wanted->message->starts_run = true;
+  wanted->message->claims = std::move(claims);
   if (!shared.holder_id.empty())
     wanted->message->mark = std::make_unique<const run_mark>(
       run_mark{control->invocation_id, root.name(), shared.holder_id});
@@ -403,12 +435,15 @@ void send_start(std::shared_ptr<actors::run_shared> started,
 result<void> begin(detail::session_backend& backend,
                    std::shared_ptr<actors::run_shared> started,
                    const agent& root,
-                   event&& said) {
+                   event&& said,
+                   std::unique_ptr<actors::run_claim> claims = {}) {
   auto& shared = *started->shared;
   said.invocation_id = started->control->invocation_id;
   auto temp = initial_temp(said, shared.options.limits);
   if (!temp)
     return temp.error();
+  if (shared.store)
+    name_temp(said);
   set_facts(*started, said);
   auto letter = actors::make_append(std::move(said), {}, shared);
   if (!letter)
@@ -417,8 +452,56 @@ result<void> begin(detail::session_backend& backend,
   return with_memory_or_end([&]() -> result<void> {
     if (auto entered = enter(backend, started->control); !entered)
       return entered;
-    send_start(std::move(started), root, std::move(*letter), std::move(*temp));
+    send_start(std::move(started),
+               root,
+               std::move(*letter),
+               std::move(*temp),
+               std::move(claims));
     return {};
+  });
+}
+
+// Starts a recovery. `holder` is that of the run, which was found to be free;
+// unset if the store keeps no open runs.
+void begin_recovery(detail::session_backend& backend,
+                    std::shared_ptr<actors::run_shared> started,
+                    const agent& root,
+                    std::optional<std::string> holder) {
+  const auto control = started->control;
+  auto claims = std::make_unique<actors::run_claim>();
+  claims->wish = {.invocation_id = control->invocation_id,
+                  .recoveries_max = started->options.recoveries_max,
+                  .allow_lost_temp = started->options.allow_lost_temp,
+                  .free_holder = std::move(holder)};
+  auto claiming = make_claim_event(
+    root.name(), control->invocation_id, started->shared->holder_id);
+  if (auto ready = begin(backend,
+                         std::move(started),
+                         root,
+                         std::move(claiming),
+                         std::move(claims));
+      !ready)
+    control->end(ready);
+}
+
+// Starts a recovery if the run is open, and its process has ended.
+void begin_if_free(const std::shared_ptr<detail::session_backend>& backend,
+                   std::shared_ptr<actors::run_shared> started,
+                   const agent& root) {
+  auto found = actors::find_free(
+    started->shared, started->facts.session, started->control->invocation_id);
+  found.then([backend, started, root](result<std::string> holder) {
+    const auto& control = *started->control;
+    if (!holder)
+      return started->control->end(holder.error());
+    if (holder->empty())
+      return started->control->end(
+        error(errc::not_found,
+              fmt::format("session {} has no open run '{}': it has ended or "
+                          "paused, or there was none",
+                          to_string(started->facts.session),
+                          control.invocation_id)));
+    begin_recovery(*backend, started, root, std::move(*holder));
   });
 }
 
@@ -500,19 +583,36 @@ run runtime::run(const agent& root,
   auto said = watched ? make_message(user_message(
                 std::move(*watched), std::move(message.state_delta)))
                       : result<event>(watched.error());
-  auto started = std::make_shared<actors::run_shared>();
-  started->options = options;
-  started->shared = backend_->share();
-  started->control = control;
-  started->root_agent = root;
-  if (root.transfers())
-    started->tree = std::make_shared<const agent_tree>(root);
+  auto started = make_started(*backend_, control, root, options);
   auto ready
     = said ? prepare(*started, *backend_, session) : result<void>(said.error());
   if (ready)
     ready = begin(*backend_, std::move(started), root, std::move(*said));
   if (!ready)
     control->end(ready);
+  return troupe::run(std::move(control));
+}
+
+run runtime::recover(const agent& root,
+                     const session_key& session,
+                     std::string invocation_id,
+                     run_options options) {
+  auto control = std::make_shared<detail::run_control>(
+    backend_->share(), std::move(invocation_id));
+  auto started = make_started(*backend_, control, root, options);
+  result<void> ready;
+  if (control->invocation_id.empty())
+    ready = error(errc::invalid_argument,
+                  "the id of the run to recover is empty: pass the "
+                  "invocation id of its events");
+  else
+    ready = prepare(*started, *backend_, session);
+  if (!ready)
+    control->end(ready);
+  else if (started->shared->holder_id.empty())
+    begin_recovery(*backend_, std::move(started), root, std::nullopt);
+  else
+    begin_if_free(backend_, std::move(started), root);
   return troupe::run(std::move(control));
 }
 

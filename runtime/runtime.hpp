@@ -162,6 +162,27 @@ public:
                   user_message message,
                   run_options options = {});
 
+  /// Continues a run whose process has ended before it, from its last committed
+  /// event (docs/consistency.md). `root` is the agent that the run began with.
+  /// Agents and nodes that had ended are skipped; the others go on, and calls
+  /// of models and tools that were under way are made again with the same ids.
+  /// The handle delivers the events that are new.
+  ///
+  /// Returns at once; a failure ends the run and is its error, also one of
+  /// those of `run`: `errc::not_found` if the session has no such open
+  /// run: it has ended or paused, or there was none; `errc::busy` if it is
+  /// active in this runtime, or in a process that has shown a sign of life
+  /// within `runtime_options::run_lease`, `errc::limit_exceeded` after
+  /// `run_options::recoveries_max` recoveries, and `errc::conflict` if the run
+  /// has paused (answer it), has lost `temp:` keys
+  /// (`run_options::allow_lost_temp`), began with other agents, or was
+  /// recovered by another process meanwhile. A process that was only slow can
+  /// commit nothing more of its run: it ends there with `errc::cancelled`.
+  troupe::run recover(const agent& root,
+                      const session_key& session,
+                      std::string invocation_id,
+                      run_options options = {});
+
   /// Lists the open runs of an app, the oldest first; an empty name: of all
   /// apps. A run is open from its message until its end. A run of a process
   /// that was killed, or that shut down meanwhile, stays open; another process

@@ -5,6 +5,7 @@
 #include "troupe/actors/letters/look_up.hpp"
 #include "troupe/actors/letters/store.hpp"
 #include "troupe/actors/parts/write_order.hpp"
+#include "troupe/agents/turns/recovery.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/contexts/lanes/basis_check.hpp"
 #include "troupe/contexts/pending.hpp"
@@ -32,6 +33,17 @@ class user_actor;
 class session_actor;
 class session_directory;
 class lane_actor;
+
+/// The claim of a recovery on its run.
+struct run_claim {
+  recovery_wish wish;
+  /// Number of recoveries of the run before this one, once that is known.
+  std::optional<std::uint64_t> recoveries;
+  /// True if the claim is refused, and so will be each later one of the run.
+  bool is_over = false;
+  /// The run, once the claim is decided.
+  recorded_run run = {};
+};
 
 /// One event on its way to the session's log. Only the holder of the letter may
 /// touch it, so it needs no lock.
@@ -110,9 +122,12 @@ struct append : call_for<event_ptr> {
   /// Set if the event is a rewind: the id of the newest event that it was made
   /// from. A revision alone may mean other events, if a store lost some.
   std::unique_ptr<const std::string> rewound_from;
-  /// True if the event is the message of a run, which has `rights`.
+  /// True if the event is the message of a run, which has `rights`, or claims a
+  /// run.
   bool starts_run = false;
   answer_rights rights;
+  /// Set if the event claims a run; with the run, once it was found.
+  std::unique_ptr<run_claim> claims;
   /// The run that the event opens in the store; null: none.
   std::unique_ptr<const run_mark> mark;
   /// The event of an agent that this letter carries; null for the message of a

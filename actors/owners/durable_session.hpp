@@ -40,6 +40,7 @@ protected:
   bool can_load() const noexcept override;
   load_options what_to_load() const override;
   std::uint64_t oldest_to_load() const override;
+  void note_claims();
   void install(load& loaded) override;
   void note_parked(letter& parked) override;
   void refuse_waiting(const error& why) override;

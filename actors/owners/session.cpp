@@ -349,18 +349,30 @@ result<void> session_actor::check_rewind(const append& next) const {
                            to_string(key())));
 }
 
-// Another process may have rewound the session since the run began. Its next
-// event would follow on a conversation that is gone.
+// Another process may have recovered the run, or rewound the session, since the
+// run began. Its next event would follow on a conversation that has gone on
+// without it, or is gone.
 result<void> session_actor::check_run_of(const append& next) const {
-  const auto rewound = events_.newest_rewind();
-  if (rewound == 0 || !runs_)
+  if (!runs_)
     return {};
+  const auto rewound = events_.newest_rewind();
   const auto* const run = runs_->find(next.reply_to.id());
-  if (run == nullptr || rewound < run->message)
+  if (run == nullptr)
+    return {};
+  if (run->is_taken_over)
+    return taken_over(*run);
+  if (rewound == 0 || rewound < run->message)
     return {};
   return error(errc::cancelled,
                fmt::format("session {} was rewound while the run was active",
                            to_string(key())));
+}
+
+error session_actor::taken_over(const run_desk::active_run& run) const {
+  return {errc::cancelled,
+          fmt::format("another process has recovered run '{}' of session {}",
+                      run.run_id,
+                      to_string(key()))};
 }
 
 bool session_actor::has_run() const noexcept {
@@ -378,7 +390,7 @@ bool session_actor::accept(append& next, bool undecided) {
   if (judged && next.reply_to && !next.starts_run)
     judged = check_run_of(next);
   if (judged && next.starts_run)
-    judged = claim(next);
+    judged = next.claims ? claim_run(next) : claim(next);
   if (judged)
     judged = batch_.judge(next, state_, undecided, shared().options.limits);
   if (!judged) {

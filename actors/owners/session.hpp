@@ -218,6 +218,8 @@ protected:
   // Ends the actor, because the session is removed.
   void end(remove& removal);
   void cancel_runs(const error& why);
+  // The error of a run that another process has recovered.
+  error taken_over(const run_desk::active_run& run) const;
   // The error for a letter to a session that does not exist or has ended.
   error refusal_of(const letter& sent) const;
   void fail_all(letter_list letters) const;
@@ -316,6 +318,10 @@ private:
   // true if a run is still active.
   bool waits_for_runs(std::unique_ptr<get>& wanted);
   result<void> claim(append& next);
+  // Refuses the recovery of a run that is active here.
+  result<void> check_not_active(const start_run& wanted) const;
+  // Judges the claim of a recovery.
+  result<void> claim_run(append& next);
   result<void> find_answered(append& message);
 
   void ask_to_retire();

@@ -27,6 +27,13 @@ bool is_gone(const result<std::vector<event_ptr>>& read) {
   return !read && read.error().code() == errc::gone;
 }
 
+// The search for the start of the run that a message or a claim begins.
+history_search search_for(const append& message, const history_extent& reads) {
+  return {message.event->content,
+          reads,
+          message.claims ? message.claims->wish.invocation_id : std::string()};
+}
+
 void set_start(history_start& into, const history_search& found) {
   into.since_summary = found.since_summary();
   into.turn = found.turn();
@@ -126,7 +133,7 @@ std::uint64_t session_actor::first_read(const start_run& wanted) const {
 }
 
 bool session_actor::waits_for_events(std::unique_ptr<start_run>& wanted) {
-  history_search search(wanted->message->event->content, wanted->reads);
+  auto search = search_for(*wanted->message, wanted->reads);
   look_in_memory(search);
   set_start(wanted->history, search);
   return false;
@@ -145,19 +152,19 @@ void session_actor::look_in_memory(history_search& search) const {
 // after the run started. So the search is repeated when the message is decided.
 result<void> session_actor::find_answered(append& message) {
   message.answered_from = UINT64_MAX;
-  if (!runs_ || !has_responses(message.event->content))
+  if (!runs_ || (!message.claims && !has_responses(message.event->content)))
     return {};
   auto* const run = runs_->find(message.reply_to.id());
   if (run == nullptr)
     return {};
-  history_search search(message.event->content, history_extent::none());
+  auto search = search_for(message, history_extent::none());
   look_in_memory(search);
   if (search.needs_more())
     return error(
       errc::conflict,
       fmt::format(
-        "the calls that this message answers were made again in session {}; "
-        "send the message again",
+        "the events that this {} were made again in session {}; send it again",
+        message.claims ? "recovery goes on from" : "message answers",
         to_string(key())));
   if (search.answered()) {
     message.answered_from = *search.answered();
@@ -201,7 +208,7 @@ bool durable_session::has_history_for(start_run& wanted) {
 bool durable_session::find_history_of(start_run& wanted) {
   if (wanted.searched == cuts_)
     return true;
-  history_search search(wanted.message->event->content, wanted.reads);
+  auto search = search_for(*wanted.message, wanted.reads);
   look_in_memory(search);
   if (!search.needs_more()) {
     set_start(wanted.history, search);
@@ -322,8 +329,11 @@ std::size_t durable_session::events_kept() const noexcept {
 }
 
 std::uint64_t durable_session::oldest_to_load() const {
-  return runs_ ? runs_->oldest_read(revision(), events_.slice().live())
-               : UINT64_MAX;
+  if (!runs_)
+    return UINT64_MAX;
+  const auto read = runs_->oldest_read(revision(), events_.slice().live());
+  // A later event may claim an active run.
+  return runs_->has_active() ? std::min(read, acknowledged_ + 1) : read;
 }
 
 void durable_session::forget_old_events() {
@@ -517,8 +527,10 @@ void durable_session::install(load& loaded) {
     events_ = found
                 ? event_window(found->scope.revision, std::move(found->events))
                 : event_window();
-  note_load(std::exchange(acknowledged_, revision()));
   trimmed_to_ = found ? found->first_revision : 0;
+  if (runs_)
+    note_claims();
+  note_load(std::exchange(acknowledged_, revision()));
   incarnation_ = found ? found->incarnation : 0;
   knows_incarnation_ = found.has_value();
   if (!continues_log)
@@ -542,6 +554,20 @@ void durable_session::install(load& loaded) {
   // Before the parked letters, which came later.
   if (!is_waiting())
     requeue();
+}
+
+// Another process may have recovered runs of this one.
+void durable_session::note_claims() {
+  runs_->note_claims(events_.slice());
+  // A claim may be among events that were trimmed before they were seen.
+  if (trimmed_to_ > acknowledged_)
+    cancel_runs(error(errc::cancelled,
+                      fmt::format("session {} was trimmed by another process, "
+                                  "which may have recovered the run",
+                                  to_string(key()))));
+  for (const auto& each : runs_->active())
+    if (each.is_taken_over)
+      each.invocation->tell(std::make_unique<cancel>(taken_over(each)));
 }
 
 void durable_session::note_load(std::uint64_t before) {

@@ -5,8 +5,10 @@
 // reads is in memory; later runs wait behind it.
 
 #include "troupe/actors/owners/durable_session.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/run_control.hpp"
 #include "troupe/agents/turns/delegation.hpp"
+#include "troupe/agents/turns/recovery.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -26,6 +28,10 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
     return refuse_unknown_start(std::move(wanted));
   if (wanted->session != nullptr && wanted->session != this)
     return wanted->fail(unknown_session(key()));
+  // Before it has to wait: behind the end of the run there is nothing to
+  // recover.
+  if (auto free = check_not_active(*wanted); !free)
+    return wanted->fail(free.error());
   if (waits_for_events(wanted))
     return;
   if (!runs_)
@@ -46,6 +52,7 @@ void session_actor::refuse_unknown_start(std::unique_ptr<start_run> wanted) {
 void session_actor::grant(std::unique_ptr<start_run> next) {
   runs_->start({.invocation = next->invocation,
                 .id = next->id,
+                .run_id = next->message->event->invocation_id,
                 .first_read = first_read(*next),
                 .newest_max = next->reads.newest_max});
   publish();
@@ -112,6 +119,45 @@ result<void> session_actor::claim(append& next) {
       return error(errc::conflict, "another message answers the same question");
     claim_pause(*claiming, id);
   }
+  next.own = claiming;
+  next.event = std::move(claiming);
+  return {};
+}
+
+result<void> session_actor::check_not_active(const start_run& wanted) const {
+  const auto& run = wanted.message->event->invocation_id;
+  if (!wanted.message->claims)
+    return {};
+  const bool is_ending
+    = shared().store && shared().store->is_closing(key(), run);
+  if (!is_ending && (!runs_ || !runs_->has_active(run, wanted.id)))
+    return {};
+  return error(errc::busy,
+               fmt::format("run '{}' of session {} is active in this process; "
+                           "wait for its end, or cancel it",
+                           run,
+                           to_string(key())));
+}
+
+// The claim may be judged again, after other processes have written. If one of
+// them has claimed the run meanwhile, this claim loses.
+result<void> session_actor::claim_run(append& next) {
+  auto& claim = *next.claims;
+  auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);
+  if (!found)
+    return found.error();
+  if (claim.recoveries && *claim.recoveries != found->recoveries)
+    return error(errc::conflict,
+                 fmt::format("another process has recovered run '{}' of "
+                             "session {} meanwhile",
+                             claim.wish.invocation_id,
+                             to_string(key())));
+  if (auto read = find_answered(next); !read)
+    return read;
+  claim.recoveries = found->recoveries;
+  claim.run = std::move(*found);
+  auto claiming = std::make_shared<event>(*next.event);
+  number_claim(*claiming, *claim.recoveries + 1);
   next.own = claiming;
   next.event = std::move(claiming);
   return {};

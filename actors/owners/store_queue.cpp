@@ -155,15 +155,37 @@ void store_queue::add_run() {
 
 void store_queue::close_run(const session_key& key,
                             const std::string& invocation_id) {
+  send_close(key, invocation_id, shared_.holder_id);
+}
+
+void store_queue::close_run_of(const session_key& key,
+                               const std::string& invocation_id,
+                               const std::string& holder) {
+  add_run(); // The close takes it from the count.
+  send_close(key, invocation_id, holder);
+}
+
+void store_queue::send_close(const session_key& key,
+                             const std::string& invocation_id,
+                             const std::string& holder) {
   auto closing = std::make_unique<actors::close_run>();
   auto& change = closing->change;
   change.kind = change_kind::close_runs;
   change.owner = {key.app, key.user, key.id};
   // Another process may have taken the run over.
-  change.runs.push_back({.invocation_id = invocation_id,
-                         .holder = shared_.holder_id,
-                         .opens = false});
+  change.runs.push_back(
+    {.invocation_id = invocation_id, .holder = holder, .opens = false});
+  {
+    const std::lock_guard guard(mutex_);
+    closing_.insert({change.owner, invocation_id});
+  }
   push(std::move(closing));
+}
+
+bool store_queue::is_closing(const session_key& key,
+                             const std::string& invocation_id) {
+  const std::lock_guard guard(mutex_);
+  return closing_.contains({{key.app, key.user, key.id}, invocation_id});
 }
 
 void store_queue::schedule_renewal() {

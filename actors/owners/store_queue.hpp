@@ -20,8 +20,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -75,6 +78,14 @@ public:
   /// Closes a run that was counted, with the next group of commits. Does not
   /// wait for it, and tries again after a failure.
   void close_run(const session_key& key, const std::string& invocation_id);
+
+  /// Closes the open run of a holder that has ended, which cannot go on.
+  void close_run_of(const session_key& key,
+                    const std::string& invocation_id,
+                    const std::string& holder);
+
+  /// Returns true if the run has ended here, and the store does not know yet.
+  bool is_closing(const session_key& key, const std::string& invocation_id);
 
   /// Number of times that the store has lost commits. It grows before the
   /// owners become stale, so a decision on older data is made again.
@@ -172,6 +183,10 @@ private:
   void take_closed_runs(std::vector<store_change> closed);
   void forget_closed_runs();
   void renew_holder();
+  void send_close(const session_key& key,
+                  const std::string& invocation_id,
+                  const std::string& holder);
+  void forget_closing(const store_change& closed);
   result<void> check_other_processes(group& next);
   bool leave_lost_history();
   void refuse_unwritten(group& next, const error& why);
@@ -220,6 +235,9 @@ private:
   letter_list answered_;
   // Runs to close that are not written yet.
   std::deque<store_change> closed_runs_;
+  // Sessions and ids of the runs that end, until the store knows; under
+  // `mutex_`.
+  std::set<std::pair<owner_name, std::string>> closing_;
   // Load of the group's appends, and of all that were under way when the group
   // was written.
   append_load done_;

@@ -115,6 +115,10 @@ template void read_then_complete(setup& shared,
                                  std::function<result<bool>(store&)> job);
 template void
 read_then_complete(setup& shared,
+                   std::unique_ptr<answered<std::string>> wanted,
+                   std::function<result<std::string>(store&)> job);
+template void
+read_then_complete(setup& shared,
                    std::unique_ptr<answered<std::vector<event_ptr>>> wanted,
                    std::function<result<std::vector<event_ptr>>(store&)> job);
 template void

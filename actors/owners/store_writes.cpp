@@ -245,8 +245,10 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     auto outcome = guarded([&] { return store_->commit(changes); });
     const bool has_lost = leave_lost_history();
     if (outcome && outcome->moved.empty()) {
-      if (shared_.on_commit)
-        shared_.on_commit(changes.size());
+      const auto count
+        = changes.size() - (closes ? closed_runs_.size() : std::size_t{0});
+      if (shared_.on_commit && count > 0)
+        shared_.on_commit(count);
       if (closes)
         forget_closed_runs();
       return !written.empty();
@@ -294,6 +296,10 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
 void store_queue::take_closed_runs(std::vector<store_change> closed) {
   std::ranges::move(closed, std::back_inserter(closed_runs_));
   while (closed_runs_.size() > closed_runs_max) {
+    {
+      const std::lock_guard guard(mutex_);
+      forget_closing(closed_runs_.front());
+    }
     closed_runs_.pop_front();
     --open_runs_;
   }
@@ -301,7 +307,17 @@ void store_queue::take_closed_runs(std::vector<store_change> closed) {
 
 void store_queue::forget_closed_runs() {
   open_runs_ -= closed_runs_.size();
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& each : closed_runs_)
+      forget_closing(each);
+  }
   closed_runs_.clear();
+}
+
+void store_queue::forget_closing(const store_change& closed) {
+  for (const auto& mark : closed.runs)
+    closing_.erase({closed.owner, mark.invocation_id});
 }
 
 // After a failure, the next renewal comes before the lease ends.

@@ -1,5 +1,7 @@
 #include "troupe/actors/parts/retry.hpp"
 
+#include "troupe/contexts/lanes/event_place.hpp"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -34,13 +36,19 @@ bool is_same(std::span<const operation> stored,
                             });
 }
 
+// Facts about other steps differ, too.
+bool is_same_extra(const event& stored, const event& retry) {
+  return retry.extra == stored.extra
+         || equal(without_moment(stored), without_moment(retry));
+}
+
 } // namespace
 
 bool is_retry(const event& stored, const event& retry) {
   const auto& before = stored.actions;
   const auto& now = retry.actions;
   return retry.author == stored.author && retry.branch == stored.branch
-         && retry.content == stored.content && retry.extra == stored.extra
+         && retry.content == stored.content && is_same_extra(stored, retry)
          && retry.long_running_tool_ids == stored.long_running_tool_ids
          && now.artifact_delta == before.artifact_delta
          && now.transfer_to_agent == before.transfer_to_agent

@@ -32,11 +32,11 @@ bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept {
   return !listed.silent || *listed.silent > lease;
 }
 
-result<void> check_free(store& kept,
-                        const session_key& key,
-                        const std::string& invocation_id,
-                        const std::string& holder,
-                        std::chrono::nanoseconds lease) {
+result<std::string> find_free(store& kept,
+                              const session_key& key,
+                              const std::string& invocation_id,
+                              const std::string& own,
+                              std::chrono::nanoseconds lease) {
   run_query query;
   query.session = key;
   while (true) {
@@ -46,36 +46,36 @@ result<void> check_free(store& kept,
     for (const auto& listed : *page) {
       if (listed.invocation_id != invocation_id)
         continue;
-      if (listed.holder == holder || is_free(listed, lease))
-        return {};
+      if (listed.holder == own || is_free(listed, lease))
+        return listed.holder;
       return held_elsewhere(listed, lease);
     }
     if (page->size() < query.limit)
-      return {};
+      return std::string();
     query.behind = position_of(page->back());
   }
 }
 
-pending<bool> check_free(const std::shared_ptr<setup>& shared,
-                         session_key key,
-                         std::string invocation_id) {
-  return make_pending<bool>(
+pending<std::string> find_free(const std::shared_ptr<setup>& shared,
+                               session_key key,
+                               std::string invocation_id) {
+  return make_pending<std::string>(
     *shared,
     [shared, key = std::move(key), id = std::move(invocation_id)](
-      completion<bool> done) {
-      auto wanted = std::make_unique<answered<bool>>();
+      completion<std::string> done) {
+      auto wanted = std::make_unique<answered<std::string>>();
       wanted->done = std::move(done);
       if (!admit_call(*wanted, *shared))
         return;
-      read_then_complete<bool>(
+      read_then_complete<std::string>(
         *shared,
         std::move(wanted),
-        [key,
-         id,
-         holder = shared->holder_id,
-         lease = shared->options.run_lease](store& kept) -> result<bool> {
-          const auto checked = check_free(kept, key, id, holder, lease);
-          return checked ? result<bool>(true) : checked.error();
+        [shared, key, id](store& kept) -> result<std::string> {
+          // Before the read: a run that ends here may be closed meanwhile.
+          if (shared->store->is_closing(key, id))
+            return std::string();
+          return find_free(
+            kept, key, id, shared->holder_id, shared->options.run_lease);
         });
     });
 }

@@ -19,19 +19,19 @@ namespace troupe::actors {
 /// silent for longer than `lease`.
 bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept;
 
-/// Succeeds if the run is free, is held by `holder`, or is not open. Otherwise
-/// fails with `errc::busy`, and tells when to try again. Fails like
-/// `store::list_runs`, too. Blocks.
-result<void> check_free(store& kept,
-                        const session_key& key,
-                        const std::string& invocation_id,
-                        const std::string& holder,
-                        std::chrono::nanoseconds lease);
+/// Returns the holder of a run that is free, or is held by `own`; empty if the
+/// run is not open. Otherwise fails with `errc::busy`, and tells when to try
+/// again. Fails like `store::list_runs`, too. Blocks.
+result<std::string> find_free(store& kept,
+                              const session_key& key,
+                              const std::string& invocation_id,
+                              const std::string& own,
+                              std::chrono::nanoseconds lease);
 
-/// The same with the store, the holder and the lease of a runtime. The answer
-/// is true. The runtime must have a store that keeps open runs.
-pending<bool> check_free(const std::shared_ptr<setup>& shared,
-                         session_key key,
-                         std::string invocation_id);
+/// The same with the store, the holder and the lease of a runtime, which must
+/// have a store that keeps open runs.
+pending<std::string> find_free(const std::shared_ptr<setup>& shared,
+                               session_key key,
+                               std::string invocation_id);
 
 } // namespace troupe::actors

@@ -9,6 +9,7 @@
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
 #include "troupe/agents/turns/turnstile.hpp"
+#include "troupe/contexts/lanes/recovered_run.hpp"
 #include "troupe/contexts/run_options.hpp"
 
 #include <atomic>
@@ -56,6 +57,15 @@ struct run_shared {
   history_start history;
   /// The pause that the run continues from; set with its message.
   std::optional<pause_claim> claim;
+  /// The events of the run before it was recovered; null for a run that was
+  /// not. Set before its agents start.
+  std::shared_ptr<const recovered_run> recovered;
+  /// Number of the newest rewind since its message; 0 if there is none. A
+  /// recovered run may have some.
+  std::uint64_t rewound = 0;
+  /// The recovery has found other agents or keys than those of the run. The run
+  /// then stays open, for a program that has the right ones.
+  std::atomic<bool> is_refused{false};
   /// The agents have started. Used by the root lane only.
   bool went_on = false;
 

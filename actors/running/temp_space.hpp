@@ -1,5 +1,9 @@
 // The `temp:` keys of a run, or of a lane that has its own. The invocation is
 // their only writer, one event at a time; lanes read them.
+//
+// The keys are not stored. Events name those that were written since the last
+// event, so that a recovery knows what is lost
+// (contexts/lanes/event_place.hpp).
 
 #pragma once
 
@@ -8,7 +12,9 @@
 #include "troupe/core/support/scope_state.hpp"
 
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -18,11 +24,25 @@ public:
     : state(std::move(start)),
       published_(state.keys()) {}
 
+  /// The keys of a lane whose agent is at `place`. With `keeps_result`, each
+  /// event that writes `temp:result` tells the value.
+  temp_space(scope_state start, std::string place, bool keeps_result)
+    : state(std::move(start)),
+      place_(std::move(place)),
+      keeps_result_(keeps_result),
+      published_(state.keys()) {}
+
   /// Thread-safe.
   state_map read() const {
     const std::lock_guard guard(mutex_);
     return published_;
   }
+
+  /// Place of the agent whose lane has the keys; empty for those of the run.
+  const std::string& place() const noexcept { return place_; }
+
+  /// True if events tell the result of an element of a map.
+  bool keeps_result() const noexcept { return keeps_result_; }
 
   // -- on the invocation's thread only ----------------------------------------
 
@@ -33,6 +53,19 @@ public:
     published_ = state.keys();
   }
 
+  /// Notes the names of the keys in `share`.
+  void note_names();
+
+  /// Writes the value of `result` into an event with `share`, if events tell
+  /// it. Returns true if the event has it then.
+  bool tell_result(event& said);
+
+  /// Writes the noted names into an event.
+  void tell_names(event& said) const;
+
+  /// Forgets the names that a stored event tells.
+  void forget_names(const event& stored);
+
   scope_state state;
   /// The event under way that carries `temp:` keys, and its operations on them.
   emit_request* under_way = nullptr;
@@ -41,6 +74,9 @@ public:
   letter_list waiting;
 
 private:
+  const std::string place_;
+  const bool keeps_result_ = false;
+  std::vector<std::string> untold_; // Names that no stored event has told.
   mutable std::mutex mutex_;
   state_map published_;
 };

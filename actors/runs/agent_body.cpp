@@ -5,9 +5,12 @@
 #include "troupe/actors/runs/callbacks.hpp"
 #include "troupe/actors/runs/lanes_body.hpp"
 #include "troupe/actors/runs/llm_body.hpp"
+#include "troupe/actors/runs/recovered_agent.hpp"
 #include "troupe/actors/runs/workflow_body.hpp"
 #include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
+#include "troupe/agents/turns/node_event.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
 
 #include <fmt/format.h>
 
@@ -126,14 +129,17 @@ task<bool> call_back(invocation_context& context,
                      agent_callback plugin::*hook,
                      const agent& which,
                      const std::vector<agent_callback>& callbacks,
-                     std::string_view place) {
+                     std::string_view place,
+                     agent_step step) {
   callback_context& seen = context;
   // The body and its callbacks are steps of their own.
   seen.state().reads().forget();
   auto answer
     = co_await first_answer(plugins, hook, callbacks, place, context, seen);
+  context.set_step(step);
   if (!answer) {
     co_await context.emit_leftovers();
+    context.set_step(agent_step::body);
     co_return false;
   }
   model_response response(std::move(*answer));
@@ -143,7 +149,9 @@ task<bool> call_back(invocation_context& context,
                                   *context.lane().facts().environment);
   if (!said)
     throw said.error();
+  mark_answer(*said);
   co_await context.emit(std::move(*said));
+  context.set_step(agent_step::body);
   co_return true;
 }
 
@@ -183,21 +191,96 @@ struct one_end : agent_end {
   std::optional<agent> next;
 };
 
+// The agent to which an agent had handed over before the run was recovered, if
+// any.
+std::optional<agent> next_after(const lane_actor& lane,
+                                const agent& which,
+                                const std::string& place,
+                                const recovered_run::part& left) {
+  const auto name = std::holds_alternative<llm_options>(which.kind())
+                      ? successor_in(left)
+                      : std::string();
+  if (name.empty())
+    return std::nullopt;
+  const auto* found
+    = lane.tree() != nullptr ? lane.tree()->find(name) : nullptr;
+  if (found == nullptr)
+    lane.shared_run()->is_refused = true;
+  if (found == nullptr)
+    throw error(errc::conflict,
+                fmt::format("cannot recover the run: at {} it was handed over "
+                            "to agent '{}', which the program does not have; "
+                            "recover it with the agents that it began with, or "
+                            "start a new run",
+                            place,
+                            name));
+  return *found;
+}
+
+// Forgets what the lane has noted about a context at its end.
+class context_notes {
+public:
+  context_notes(lane_actor& lane, const invocation_context& context)
+    : lane_(lane),
+      context_(context) {}
+
+  ~context_notes() { lane_.forget(context_); }
+
+  context_notes(const context_notes&) = delete;
+  context_notes& operator=(const context_notes&) = delete;
+
+private:
+  lane_actor& lane_;
+  const invocation_context& context_;
+};
+
+// The end of an agent that had ended before the run was recovered.
+one_end end_of(const lane_actor& lane,
+               const agent& which,
+               const std::string& place,
+               const recovered_run::part& left) {
+  return {agent_end(left.has_escalated), next_after(lane, which, place, left)};
+}
+
+// Runs the body, unless it had ended before the run was recovered (`left`).
+// Returns the agent to which it handed over, if any.
+task<std::optional<agent>> run_rest(lane_actor& lane,
+                                    invocation_context& context,
+                                    const agent& which,
+                                    const recovered_run::part* left) {
+  if (left != nullptr && has_escalated_itself(*left))
+    context.mark_escalated();
+  if (left == nullptr || !has_ended_body(which, *left)) {
+    auto next = co_await run_body(lane, context, which);
+    co_return next;
+  }
+  if (left->has_escalated)
+    context.mark_escalated();
+  co_return next_after(lane, which, context.place(), *left);
+}
+
+void drop_leftovers(invocation_context& context) {
+  static_cast<void>(context.state().take());
+  context.actions() = event_actions();
+}
+
 // Runs the agent with the callbacks around it.
 task<one_end> run_around(lane_actor& lane,
                          invocation_context& context,
                          const agent& which,
+                         const recovered_run::part* left,
                          const checkpoint_ptr& from) {
   const auto& plugins = lane.shared_run()->shared->plugins;
   if (from) {
     context.resume(from);
-  } else {
+  } else if (left == nullptr) {
     const bool is_answered = co_await call_back(context,
                                                 plugins,
                                                 &plugin::before_agent,
                                                 which,
                                                 which.before_agent(),
-                                                "before_agent");
+                                                "before_agent",
+                                                agent_step::before_agent);
     if (is_answered)
       co_return agent_end(context.has_escalated());
     context.state().reads().forget();
@@ -205,7 +288,7 @@ task<one_end> run_around(lane_actor& lane,
   std::optional<agent> next;
   checkpoint_ptr where;
   try {
-    next = co_await run_body(lane, context, which);
+    next = co_await run_rest(lane, context, which, left);
   } catch (const agent_paused& paused) {
     where = paused.where;
   }
@@ -214,7 +297,12 @@ task<one_end> run_around(lane_actor& lane,
     where = context.paused();
   if (from && from->escalated)
     context.mark_escalated();
+  context.set_step(where ? agent_step::pause : agent_step::state);
+  // They are stored if the agent had paused before the run was recovered.
+  if (where && left != nullptr && left->has(agent_step::pause))
+    drop_leftovers(context);
   co_await context.emit_leftovers();
+  context.set_step(agent_step::body);
   if (where) {
     auto told = std::make_shared<checkpoint>(*where);
     told->escalated = context.has_escalated();
@@ -225,7 +313,8 @@ task<one_end> run_around(lane_actor& lane,
                      &plugin::after_agent,
                      which,
                      which.after_agent(),
-                     "after_agent");
+                     "after_agent",
+                     agent_step::after_agent);
   co_return one_end(agent_end(context.has_escalated()), std::move(next));
 }
 
@@ -245,19 +334,37 @@ std::string scope_for(const lane_actor& lane,
 task<one_end> run_one(lane_actor& lane,
                       const invocation_context* caller,
                       const agent& which,
+                      const agent_place& place,
                       std::string branch,
                       const checkpoint_ptr& from) {
   check_stack(lane, caller, which);
   check_reads(lane, which);
+  const auto* left = left_at(lane, place);
+  if (left != nullptr) {
+    restore_words(lane, place, branch, *left);
+    if (has_ended(lane, place, *left))
+      co_return end_of(lane, which, place.own, *left);
+    check_left(lane, place, which, *left);
+  }
   const announcement announced(lane.shared_run()->shared->plugins,
                                which.name());
   invocation_context context(
     lane, which, which.name(), std::move(branch), caller);
   context.isolate(scope_for(lane, which, context));
+  context.stand_at(place.own);
+  const context_notes notes(lane, context);
+  if (left != nullptr)
+    lane.set_replayed(context, last_before(*left));
+  if (std::holds_alternative<custom_options>(which.kind())
+      && lane.tells_places())
+    context.number_events(
+      visit_id({.run = lane.facts().invocation_id, .path = {}}, place.own),
+      lane.recovered() != nullptr,
+      lane.shared_run()->rewound);
   std::optional<one_end> end;
   std::optional<error> failure;
   try {
-    end = co_await run_around(lane, context, which, from);
+    end = co_await run_around(lane, context, which, left, from);
   } catch (...) {
     failure = current_failure(errc::callback_failed,
                               fmt::format("agent '{}'", which.name()));
@@ -304,6 +411,26 @@ agent resumed_agent(const lane_actor& lane,
                 from.agent == which.name() ? ", of another kind" : ""));
 }
 
+// The agent had failed, and the body above had caught its failure.
+[[noreturn]] void throw_again(lane_actor& lane,
+                              const invocation_context& caller,
+                              const agent_place& place,
+                              const error& why) {
+  lane.set_replayed(caller, lane.recovered()->last_of_call(place.first));
+  throw why;
+}
+
+// Returns true if the agent has left no event, and the body above has later
+// events than those that it has repeated: the agent had ended.
+bool had_ended_silently(const lane_actor& lane,
+                        const invocation_context& caller,
+                        const agent_place& place) {
+  const auto& recovered = *lane.recovered();
+  const auto* above = recovered.at(place.above);
+  return recovered.last_of_call(place.first) == 0 && above != nullptr
+         && above->last > lane.replayed_to(caller);
+}
+
 } // namespace
 
 // A loop, not recursion: an agent that hands over has ended, the next one has
@@ -312,23 +439,80 @@ task<agent_end> run_agent(lane_actor& lane,
                           const invocation_context* caller,
                           const agent& which,
                           std::string branch,
+                          agent_call call,
                           checkpoint_ptr from) {
   auto current = from ? resumed_agent(lane, which, *from) : which;
+  agent_place place{.own = {},
+                    .first
+                    = place_below(call.above, current.name(), call.number),
+                    .above = std::move(call.above),
+                    .in_order = call.in_order};
+  place.own = place.first;
+  if (call.repeats != nullptr && lane.recovered() != nullptr) {
+    if (const auto* why = lane.recovered()->caught_at(place.first))
+      throw_again(lane, *call.repeats, place, *why);
+    if (had_ended_silently(lane, *call.repeats, place))
+      co_return agent_end();
+  }
   bool escalated = false;
-  for (;;) {
-    auto end = co_await run_one(lane, caller, current, branch, from);
+  for (std::uint64_t count = 1;; ++count) {
+    auto end = co_await run_one(lane, caller, current, place, branch, from);
     from = nullptr;
     escalated = escalated || end.escalated;
+    if (!end.next && call.repeats != nullptr && lane.recovered() != nullptr)
+      lane.set_replayed(*call.repeats,
+                        lane.recovered()->last_of_call(place.first));
     if (!end.next)
       co_return agent_end(escalated, std::move(end.paused));
     current = std::move(*end.next);
+    place.own = place_behind(place.first, count, current.name());
   }
+}
+
+namespace {
+
+// Runs an agent, and notes its failure, which the body above may catch. The
+// next event of the lane then tells it.
+task<agent_end> run_and_note(lane_actor& lane,
+                             invocation_context& caller,
+                             const agent& which,
+                             agent_call call,
+                             checkpoint_ptr from) {
+  const auto number = call.number;
+  std::optional<error> failure;
+  try {
+    auto end = co_await run_agent(
+      lane, &caller, which, caller.branch(), std::move(call), std::move(from));
+    co_return end;
+  } catch (const error& thrown) {
+    failure = thrown;
+  }
+  const auto place = place_below(caller.place(), which.name(), number);
+  if (lane.recovered() != nullptr)
+    lane.set_replayed(caller, lane.recovered()->last_of_call(place));
+  if (failure->code() != errc::cancelled)
+    lane.note_failure(place, *failure);
+  throw *failure;
+}
+
+} // namespace
+
+std::uint64_t lane_actor::number_call(invocation_context& caller,
+                                      const agent& which) const {
+  return caller.next_call_of(which.name());
 }
 
 task<agent_end> lane_actor::run(invocation_context& caller,
                                 const agent& which,
+                                std::uint64_t number,
                                 checkpoint_ptr from) {
-  return run_agent(*this, &caller, which, caller.branch(), std::move(from));
+  agent_call call(caller.place(), number);
+  call.in_order = true;
+  call.repeats = &caller;
+  if (tells_places())
+    return run_and_note(*this, caller, which, std::move(call), std::move(from));
+  return run_agent(
+    *this, &caller, which, caller.branch(), std::move(call), std::move(from));
 }
 
 } // namespace troupe::actors

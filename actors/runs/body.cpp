@@ -7,6 +7,7 @@
 #include "troupe/actors/runs/compaction.hpp"
 #include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
 
 #include <fmt/format.h>
 
@@ -81,6 +82,71 @@ std::optional<agent> task_owner(const lane_actor& lane,
                               name));
 }
 
+// The agent that a recovered run began with.
+agent agent_of_start(const lane_actor& lane, const recovered_run& recovered) {
+  const auto name = name_at(recovered.start());
+  if (name == lane.root_agent().name())
+    return lane.root_agent();
+  if (lane.tree() != nullptr)
+    if (const auto* found = lane.tree()->find(name))
+      return *found;
+  lane.shared_run()->is_refused = true;
+  throw error(errc::conflict,
+              fmt::format("cannot recover the run: it began with agent '{}', "
+                          "and the program has '{}'",
+                          name,
+                          lane.root_agent().name()));
+}
+
+// Returns true if the callbacks before a recovered run were called.
+bool has_begun(const recovered_run* recovered) {
+  return recovered != nullptr
+         && (!recovered->start().empty() || !recovered->outside().empty());
+}
+
+// Returns true if one of them answered in place of the agents.
+bool was_answered(const recovered_run* recovered) {
+  return recovered != nullptr
+         && std::ranges::any_of(
+           recovered->outside(),
+           [](const event_ptr& each) { return is_answer(*each); });
+}
+
+// Returns true if the callbacks behind it were called.
+bool has_told_end(const recovered_run* recovered) {
+  return recovered != nullptr
+         && std::ranges::any_of(
+           recovered->outside(), [](const event_ptr& each) {
+             return step_in(*each) == agent_step::after_run;
+           });
+}
+
+// Calls the callbacks before the run. Returns true if one has answered.
+task<bool> begin_run(lane_actor& lane, invocation_context& context) {
+  const auto* recovered = lane.recovered();
+  if (has_begun(recovered))
+    co_return was_answered(recovered);
+  callback_context& seen = context;
+  const std::vector<agent_callback> no_more;
+  context.set_step(agent_step::before_run);
+  auto answer = co_await first_answer(lane.shared_run()->shared->plugins,
+                                      &plugin::before_run,
+                                      no_more,
+                                      "before_run",
+                                      context,
+                                      seen);
+  const bool has_answer = answer.has_value();
+  if (answer) {
+    event said(std::move(*answer));
+    mark_answer(said);
+    co_await context.emit(std::move(said));
+  } else {
+    co_await context.emit_leftovers();
+  }
+  context.set_step(agent_step::body);
+  co_return has_answer;
+}
+
 // Starts the agents. A conversation that was handed over continues with its
 // last agent; one that waits for an answer from outside continues where it
 // paused.
@@ -91,17 +157,21 @@ task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
     = claim ? find_pause(context.events(), claim->pause_id) : std::nullopt;
   auto which = root_agent;
   checkpoint_ptr from;
+  const auto* recovered = lane.recovered();
   if (resumed) {
     from = resumed->where;
   } else if (auto owner = task_owner(lane, context)) {
     which = std::move(*owner);
   } else {
-    if (lane.tree() != nullptr)
+    if (recovered != nullptr && !recovered->start().empty())
+      which = agent_of_start(lane, *recovered);
+    else if (lane.tree() != nullptr)
       which = co_await next_turn(*lane.tree(), context);
     from = answered_turn(which, context.user_content());
   }
   lane.shared_run()->went_on = true;
-  auto end = co_await run_agent(lane, nullptr, which, {}, std::move(from));
+  auto end = co_await run_agent(
+    lane, nullptr, which, {}, agent_call(), std::move(from));
   co_return end;
 }
 
@@ -109,19 +179,16 @@ task<agent_end> run_all(lane_actor& lane, invocation_context& context) {
   const auto& plugins = lane.shared_run()->shared->plugins;
   agent_end end;
   co_await start_budget(*lane.shared_run(), context);
-  callback_context& seen = context;
-  const std::vector<agent_callback> no_more;
-  auto answer = co_await first_answer(
-    plugins, &plugin::before_run, no_more, "before_run", context, seen);
-  if (answer)
-    co_await context.emit(std::move(*answer));
-  else
-    co_await context.emit_leftovers();
-  if (!answer)
+  const bool is_answered = co_await begin_run(lane, context);
+  if (!is_answered)
     end = co_await run_agents(lane, context);
   context.renew();
-  tell_run_end(plugins, context);
-  co_await context.emit_leftovers();
+  if (!has_told_end(lane.recovered())) {
+    tell_run_end(plugins, context);
+    context.set_step(agent_step::after_run);
+    co_await context.emit_leftovers();
+    context.set_step(agent_step::body);
+  }
   // Last: a run that fails before has not paused. Its pause is its last event,
   // so only other runs make summaries.
   if (end.paused)

@@ -56,7 +56,10 @@ void fan_out::start(std::size_t index) {
                                         .caller = request_.caller,
                                         .branch = lane.branch,
                                         .temp = lane.temp,
-                                        .from = lane.from});
+                                        .from = lane.from,
+                                        .above = request_.caller->place(),
+                                        .number = lane.number,
+                                        .visit_key = owner_.start().visit_key});
   ++left_;
   if (request_.timeout)
     owner_.call_after(*request_.timeout, [this, index] { time_out(index); });

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@ struct fan_out_request {
   struct lane {
     agent which;
     std::string branch;
+    /// Number of the agent among the lanes of the same agent, from 1.
+    std::uint64_t number = 1;
     /// Its own `temp:` keys; null: it shares those of the waiting lane.
     std::shared_ptr<temp_space> temp = {};
     /// The checkpoint to continue from; null: from the start.
@@ -39,6 +42,8 @@ struct fan_out_request {
     bool escalated = false;
     /// The lane's error; unset if it succeeded or was told to end.
     std::optional<error> failed = {};
+    /// An event has told the error.
+    bool is_told = false;
     /// The last event with visible text; null if there is none.
     event_ptr event = {};
     /// The output of a workflow.

@@ -16,6 +16,7 @@
 #include "troupe/actors/runs/nested_session.hpp"
 #include "troupe/actors/runs/tool_job.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/agents/turns/session_tokens.hpp"
 
 #include <fmt/format.h>
 
@@ -105,7 +106,7 @@ void invocation_actor::finish(result<agent_end> outcome) {
 }
 
 void invocation_actor::end(result<void> outcome) {
-  if (run_->claim && (!outcome || !run_->went_on)) {
+  if (run_->claim && (!outcome || !run_->went_on) && !stays_open(outcome)) {
     releasing_ = std::move(outcome);
     return release();
   }
@@ -141,18 +142,33 @@ void invocation_actor::released(const append& answered) {
 void invocation_actor::note_opened(const append& message) {
   if (!message.mark
       || (!message.outcome
-          && message.outcome.error().code() != errc::store_failed))
+          && (message.claims
+              || message.outcome.error().code() != errc::store_failed)))
     return;
   is_open_ = true;
   run_->shared->store->add_run();
 }
 
 // A run that the end of its runtime has interrupted stays open, so that another
-// process can recover it.
+// process can recover it. So does one whose recovery has met other agents or
+// events than those of the program: the next program may have the right ones.
+bool invocation_actor::stays_open(const result<void>& outcome) const {
+  return is_open_ && !outcome
+         && (run_->is_refused || run_->control->is_interrupted());
+}
+
 void invocation_actor::close_in_store(const result<void>& outcome) {
-  if (is_open_ && (outcome || !run_->control->is_interrupted()))
+  if (is_open_ && !stays_open(outcome))
     run_->shared->store->close_run(run_->facts.session,
                                    run_->facts.invocation_id);
+}
+
+// A run that can never be recovered does not stay in the list of open runs.
+void invocation_actor::close_if_over(const run_claim& refused) {
+  if (refused.is_over && refused.wish.free_holder)
+    run_->shared->store->close_run_of(run_->facts.session,
+                                      run_->facts.invocation_id,
+                                      *refused.wish.free_holder);
 }
 
 void invocation_actor::leave_session(result<void> outcome) {
@@ -241,6 +257,11 @@ bool invocation_actor::judge_temp(lane_actor& from, emit_request& request) {
 void invocation_actor::send_with_temp(lane_actor& from, emit_request& request) {
   if (!judge_temp(from, request))
     return;
+  if (run_->shared->store && !from.nested())
+    from.temp()->note_names();
+  // The result of an element is stored with an event.
+  if (from.temp()->tell_result(request.event))
+    request.temp_only = false;
   if (request.temp_only) {
     from.temp()->install();
     if (request.basis)
@@ -254,6 +275,7 @@ void invocation_actor::send_with_temp(lane_actor& from, emit_request& request) {
 void invocation_actor::send_on(lane_actor& from, emit_request& request) {
   if (from.nested())
     return keep_nested(from, request);
+  from.temp()->tell_names(request.event);
   auto letter = make_append(std::move(request.event), {}, *run_->shared);
   if (!letter) {
     if (auto& temp = *from.temp(); temp.under_way == &request) {
@@ -265,6 +287,7 @@ void invocation_actor::send_on(lane_actor& from, emit_request& request) {
   // Not counted by `admit`: events of running agents are never refused as
   // `busy`. They are bounded, since each lane has one uncommitted event at
   // most.
+  (*letter)->makes_id = (*letter)->makes_id || request.has_new_id;
   (*letter)->reply_to = ref<inbox_actor>(*this);
   (*letter)->request = &request;
   (*letter)->basis = std::move(request.basis);
@@ -294,9 +317,27 @@ void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
   answer(from, request, std::move(kept));
 }
 
+// Continues a run that another process began. Its agents read the history as
+// if it had not ended.
+void invocation_actor::recover(const recorded_run& found) {
+  run_->history.message = found.message;
+  run_->facts.user_content = found.said->content;
+  run_->claim = claim_of(*found.said);
+  const auto events = run_->view->read().events;
+  run_->recovered
+    = std::make_shared<const recovered_run>(events, run_->facts.invocation_id);
+  if (events.newest_rewind() > found.message)
+    run_->rewound = events.newest_rewind();
+  for (const auto& each : events)
+    if (each->invocation_id == run_->facts.invocation_id)
+      run_->tokens += tokens_of(*each);
+}
+
 void invocation_actor::receive_message(const append& answered) {
   note_opened(answered);
   if (!answered.outcome) {
+    if (answered.claims)
+      close_if_over(*answered.claims);
     // The outcome is unknown: the message, with its claim, may be stored.
     if (answered.event && answered.outcome.error().code() == errc::store_failed)
       run_->claim = claim_of(*answered.event);
@@ -305,7 +346,10 @@ void invocation_actor::receive_message(const append& answered) {
   started_ = true;
   run_->history.message = answered.number;
   run_->history.answered = answered.answered_from;
-  run_->claim = claim_of(**answered.outcome);
+  if (answered.claims)
+    recover(answered.claims->run);
+  else
+    run_->claim = claim_of(**answered.outcome);
   start_body();
 }
 
@@ -324,8 +368,13 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   const auto temp = lane.temp();
   if (temp->under_way == &request) {
     temp->under_way = nullptr;
-    // The `temp:` keys of a retry were installed with the original event.
-    if (answered->outcome && !again)
+    // The `temp:` keys of a retry were installed with the original event,
+    // unless an earlier process has emitted that. The result of an element was
+    // restored.
+    const bool is_repeated
+      = again && run_->recovered && !temp->keeps_result()
+        && run_->recovered->number_of((*answered->outcome)->id) > 0;
+    if (answered->outcome && (!again || is_repeated))
       temp->install();
     else
       temp->state.drop_last();
@@ -338,6 +387,7 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   if (answered->outcome && !answered->joined && !run_->is_compacting)
     run_->control->deliver(*answered->outcome);
   if (answered->outcome) {
+    temp->forget_names(**answered->outcome);
     lane.hear(*answered->outcome);
     if (request.listener != nullptr)
       request.listener->hear_commit(request.key, *answered->outcome);

@@ -34,6 +34,7 @@ private:
   void receive(std::unique_ptr<start_run> granted);
   void receive(std::unique_ptr<refused_run> refused);
   void receive_message(const append& answered);
+  void recover(const recorded_run& found);
   void receive(std::unique_ptr<struct cancel> wished);
   void take(lane_actor& from, emit_request& request);
   void send(lane_actor& from, emit_request& request);
@@ -50,6 +51,8 @@ private:
   void released(const append& answered);
   void leave_session(result<void> outcome);
   void note_opened(const append& message);
+  bool stays_open(const result<void>& outcome) const;
+  void close_if_over(const run_claim& refused);
   void close_in_store(const result<void>& outcome);
 
   // The message, which may be stored, opens the run in the store.

@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -75,6 +76,49 @@ std::uint64_t lane_actor::first_read(const agent& which,
   return nested() ? 1 : run_->history.first_read(which.reads_itself(), live);
 }
 
+const recovered_run* lane_actor::recovered() const noexcept {
+  return nested() ? nullptr : run_->recovered.get();
+}
+
+bool lane_actor::tells_places() const noexcept {
+  return !nested() && run_->shared->store != nullptr;
+}
+
+void lane_actor::note_replayed(const invocation_context& context,
+                               const troupe::event& stored) {
+  if (const auto* before = recovered())
+    set_replayed(context, before->number_of(stored.id));
+}
+
+std::uint64_t lane_actor::replayed_to(const invocation_context& context) const {
+  const auto found = replayed_.find(&context);
+  return found == replayed_.end() ? 0 : found->second;
+}
+
+void lane_actor::set_replayed(const invocation_context& context,
+                              std::uint64_t number) {
+  auto& last = replayed_[&context];
+  last = std::max(last, number);
+}
+
+void lane_actor::note_failure(const std::string& place, const error& why) {
+  if (caught_.is_null())
+    caught_ = json::array();
+  auto told = json::object();
+  told["place"] = place;
+  told["code"] = std::string(to_string(why.code()));
+  told["message"] = why.message();
+  caught_.push_back(std::move(told));
+}
+
+json lane_actor::take_caught() {
+  return std::exchange(caught_, nullptr);
+}
+
+void lane_actor::forget(const invocation_context& context) noexcept {
+  replayed_.erase(&context);
+}
+
 std::uint64_t lane_actor::message_number() const noexcept {
   return nested() ? 0 : run_->history.message;
 }
@@ -123,8 +167,12 @@ void lane_actor::receive(struct cancel& wished) {
 task<agent_end> lane_actor::body() {
   if (start_.visit)
     return run_node(*this, *start_.visit);
-  return run_agent(
-    *this, start_.caller, start_.which, start_.branch, start_.from);
+  return run_agent(*this,
+                   start_.caller,
+                   start_.which,
+                   start_.branch,
+                   agent_call(start_.above, start_.number),
+                   start_.from);
 }
 
 void lane_actor::start_body() {
@@ -295,11 +343,6 @@ ref<lane_actor> lane_actor::spawn_below(std::size_t index, lane_start start) {
     start.temp = temp();
   if (!start.nested)
     start.nested = nested();
-  if (start.path.empty()) {
-    start.path = start_.path;
-    start.path_branch = start_.path_branch;
-    start.visit_key = start_.visit_key;
-  }
   auto lane = spawn_actor<lane_actor>(
     home_system(), run_, *root_lane_, *this, index, std::move(start));
   lane->tell(std::make_unique<begin>());

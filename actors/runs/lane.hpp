@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,10 +47,10 @@ struct lane_start {
   checkpoint_ptr from = {};
   /// The visit of a workflow's node that the lane runs; null: it runs `which`.
   std::shared_ptr<const node_visit> visit = {};
-  /// Path of the innermost visit or call of a tool that the lane is part of,
-  /// and the branch of its lane; both may be empty.
-  std::string path = {};
-  std::string path_branch = {};
+  /// Place above the agent of the lane (contexts/lanes/event_place.hpp), and
+  /// the number of the agent there.
+  std::string above = {};
+  std::uint64_t number = 1;
   /// Id of the innermost visit (`visit_id`); empty outside of workflows.
   std::string visit_key = {};
 };
@@ -84,6 +85,27 @@ public:
 
   std::string_view visit_key() const noexcept final { return start_.visit_key; }
 
+  const recovered_run* recovered() const noexcept final;
+  bool tells_places() const noexcept final;
+  void note_replayed(const invocation_context& context,
+                     const troupe::event& stored) final;
+  json take_caught() final;
+
+  // -- for recovered runs -----------------------------------------------------
+
+  /// Returns the number of the last event that the body of `context` has
+  /// repeated, or that an agent below it had left; 0 if there is none.
+  std::uint64_t replayed_to(const invocation_context& context) const;
+
+  /// Notes that the body has come to the event with this number.
+  void set_replayed(const invocation_context& context, std::uint64_t number);
+
+  /// Notes that the agent at `place` has failed. The body above may catch that.
+  void note_failure(const std::string& place, const error& why);
+
+  /// Forgets what is noted about a context that ends.
+  void forget(const invocation_context& context) noexcept;
+
   std::stop_token stop() const final { return stop_.get_token(); }
 
   void emit(emit_request& request) override;
@@ -92,8 +114,11 @@ public:
   void sleep(sleep_request& request) final;
   void refresh(refresh_request& request) final;
   void read(history_request& request) final;
+  std::uint64_t number_call(invocation_context& caller,
+                            const agent& which) const final;
   task<agent_end> run(invocation_context& caller,
                       const agent& which,
+                      std::uint64_t number,
                       checkpoint_ptr from) final;
 
   /// Starts the lanes of a fan-out. The request's coroutine resumes when all
@@ -251,6 +276,8 @@ private:
   // The last event of the lane with visible text.
   event_ptr last_said_;
   std::optional<json> last_output_;
+  std::map<const invocation_context*, std::uint64_t> replayed_;
+  json caught_; // As in `caught_fact`, or null.
 };
 
 } // namespace troupe::actors

@@ -1,6 +1,9 @@
 #include "troupe/actors/runs/lanes_body.hpp"
 
+#include "troupe/actors/running/shared.hpp"
 #include "troupe/actors/runs/fan_out.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
+#include "troupe/contexts/lanes/recovered_run.hpp"
 
 #include <fmt/format.h>
 
@@ -59,7 +62,7 @@ task<> tell_failures(invocation_context& context,
                      const fan_out_request& request) {
   for (const auto& lane : request.lanes) {
     const auto& failure = lane.failed;
-    if (!failure)
+    if (!failure || lane.is_told)
       continue;
     event told;
     told.author = lane.which.name();
@@ -68,6 +71,9 @@ task<> tell_failures(invocation_context& context,
     fields["errorCode"] = std::string(to_string(failure->code()));
     fields["errorMessage"] = failure->message();
     told.extra = std::move(fields);
+    set_place(told,
+              place_below(context.place(), lane.which.name(), lane.number),
+              agent_step::failure);
     co_await context.emit(std::move(told));
   }
 }
@@ -122,6 +128,25 @@ agent_paused pause_at(const invocation_context& context,
   return {std::move(where)};
 }
 
+// Takes the failure of a lane that was told before the run was recovered.
+void restore_failure(const lane_actor& lane,
+                     const invocation_context& context,
+                     fan_out_request::lane& into) {
+  if (lane.recovered() == nullptr)
+    return;
+  const auto* left = lane.recovered()->at(
+    place_below(context.place(), into.which.name(), into.number));
+  if (left == nullptr)
+    return;
+  for (const auto& each : left->own)
+    if (step_in(*each) == agent_step::failure) {
+      into.failed
+        = error(errc_of(each->field("errorCode")), each->field("errorMessage"));
+      into.is_over = true;
+      into.is_told = true;
+    }
+}
+
 // Requires that each lane that waited still exists in the program.
 void check_lanes(const std::vector<checkpoint::lane>& before,
                  const agent& which) {
@@ -138,14 +163,32 @@ void check_lanes(const std::vector<checkpoint::lane>& before,
 
 // -- maps ---------------------------------------------------------------------
 
+// Returns true if the events of the lane are stored.
+bool has_store(const lane_actor& lane) {
+  return !lane.nested() && lane.shared_run()->shared->store != nullptr;
+}
+
+// The result that the element at `place` had before the run was recovered, if
+// it had one.
+std::optional<json> stored_result(const lane_actor& lane,
+                                  const std::string& place) {
+  return lane.recovered() != nullptr ? lane.recovered()->result_at(place)
+                                     : std::nullopt;
+}
+
 // The `temp:` keys that an element's lane starts with.
-std::shared_ptr<temp_space>
-temp_for(const lane_actor& lane, const json& item, std::size_t index) {
+std::shared_ptr<temp_space> temp_for(const lane_actor& lane,
+                                     const std::string& place,
+                                     const json& item,
+                                     std::size_t index) {
   auto keys = lane.temp()->read();
   keys.set("item", value(item));
   keys.set("index", value(json(index)));
   keys.erase("result");
-  return std::make_shared<temp_space>(scope_state(std::move(keys)));
+  if (const auto result = stored_result(lane, place))
+    keys.set("result", value(*result));
+  return std::make_shared<temp_space>(
+    scope_state(std::move(keys)), place, has_store(lane));
 }
 
 // The result of an element's lane: its `result` key, or else the output of a
@@ -161,9 +204,17 @@ json result_of(const fan_out_request::lane& lane) {
   return lane.event ? json(lane.event->text()) : json();
 }
 
-// After a pause, lanes continue with the items in the checkpoint, since the
-// list may have changed.
-json items_of(const invocation_context& context, const map_options& options) {
+// After a pause, lanes continue with the items in the checkpoint, and after a
+// recovery with those that an event has recorded, since the list may have
+// changed.
+json items_of(const lane_actor& lane,
+              const invocation_context& context,
+              const map_options& options) {
+  if (lane.recovered() != nullptr)
+    if (const auto* left = lane.recovered()->at(context.place()))
+      for (const auto& each : left->own)
+        if (const auto* items = fact_in(*each, items_fact))
+          return *items;
   if (const auto& before = lanes_before(context); !before.empty()) {
     auto items = json::array();
     for (const auto& each : before)
@@ -181,6 +232,21 @@ json items_of(const invocation_context& context, const map_options& options) {
   return found->data();
 }
 
+// Records the list of a map, which may be gone when the run is recovered.
+task<> record_items(const lane_actor& lane,
+                    invocation_context& context,
+                    const json& items) {
+  const auto* left = lane.recovered() != nullptr
+                       ? lane.recovered()->at(context.place())
+                       : nullptr;
+  if (items.empty() || (left != nullptr && left->has(agent_step::items)))
+    co_return;
+  event told;
+  set_fact(told, items_fact, items);
+  set_place(told, context.place(), agent_step::items);
+  co_await context.emit(std::move(told));
+}
+
 } // namespace
 
 task<> run_parallel(lane_actor& lane,
@@ -194,13 +260,16 @@ task<> run_parallel(lane_actor& lane,
     auto& added = request.lanes.emplace_back(fan_out_request::lane{
       .which = sub,
       .branch = branch_below(context, sub.name()),
-      .temp = options.isolate_temp
-                ? std::make_shared<temp_space>(scope_state(lane.temp()->read()))
-                : nullptr});
+      .temp = options.isolate_temp ? std::make_shared<temp_space>(
+                scope_state(lane.temp()->read()),
+                place_below(context.place(), sub.name(), 1),
+                false)
+                                   : nullptr});
     const auto known
       = std::ranges::find(before, sub.name(), &checkpoint::lane::name);
     if (known != before.end())
       restore(added, *known);
+    restore_failure(lane, context, added);
   }
   co_await await_lanes(lane, context, request);
   if (!request.is_paused)
@@ -216,15 +285,23 @@ task<> run_map(lane_actor& lane,
                const agent& which,
                const map_options& options) {
   const auto& before = lanes_before(context);
-  const auto items = items_of(context, options);
+  const auto items = items_of(lane, context, options);
+  const auto& worker = which.sub_agents().front();
+  if (before.empty() && has_store(lane))
+    co_await record_items(lane, context, items);
   auto request = make_fan_out(lane, context, options);
   for (std::size_t index = 0; index < items.size(); ++index) {
     auto& added = request.lanes.emplace_back(fan_out_request::lane{
-      .which = which.sub_agents().front(),
+      .which = worker,
       .branch = branch_below(context, std::to_string(index)),
-      .temp = temp_for(lane, items[index], index)});
+      .number = index + 1,
+      .temp = temp_for(lane,
+                       place_below(context.place(), worker.name(), index + 1),
+                       items[index],
+                       index)});
     if (!before.empty())
       restore(added, before[index]);
+    restore_failure(lane, context, added);
   }
   co_await await_lanes(lane, context, request);
   auto results = json::array();

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/runs/agent_body.hpp"
 #include "troupe/actors/runs/callbacks.hpp"
+#include "troupe/agents/turns/cut_off_turn.hpp"
 #include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
@@ -9,6 +10,8 @@
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/step_times.hpp"
 #include "troupe/agents/turns/visible_contents.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
+#include "troupe/contexts/lanes/recovered_run.hpp"
 
 #include <fmt/format.h>
 
@@ -326,6 +329,14 @@ std::optional<agent> successor(const event& told,
                           name));
 }
 
+void tell_step(const lane_actor& lane,
+               const invocation_context& context,
+               event& said,
+               agent_step step) {
+  if (lane.tells_places())
+    set_place(said, context.place(), step);
+}
+
 // The outcome of a turn's calls.
 struct turn_end {
   explicit turn_end(std::optional<agent> next_, bool is_over_)
@@ -368,16 +379,16 @@ std::vector<function_call> open_tasks_of(const lane_actor& lane,
 }
 
 // Runs the calls and emits their results. Throws `agent_paused` if an answer
-// has to come from outside. While a task of the agent is open, the agent
-// neither ends nor hands over.
+// has to come from outside, or some of the turn are `awaited` already. While a
+// task of the agent is open, the agent neither ends nor hands over.
 task<turn_end> run_calls(lane_actor& lane,
                          invocation_context& context,
                          const llm_options& options,
                          reachable others,
-                         std::vector<tool_call> calls) {
+                         std::vector<tool_call> calls,
+                         std::vector<std::string> awaited = {}) {
   auto answered = co_await context.call(std::move(calls));
   check_failures(answered);
-  std::vector<std::string> awaited;
   for (const auto& each : answered)
     if (is_pending(each) && !each.requested && !others.is_task(each.call.name))
       awaited.push_back(each.call.id);
@@ -389,6 +400,9 @@ task<turn_end> run_calls(lane_actor& lane,
   auto bases = merge_bases(answered);
   auto told = make_tool_event(std::move(answered));
   tell_steps(told, steps);
+  tell_step(lane, context, told, agent_step::tools);
+  if (!awaited.empty() && lane.tells_places())
+    set_fact(told, made_fact, awaited);
   const bool has_task = !open_tasks_of(lane, context, others).empty();
   const auto refused
     = has_task ? std::exchange(told.actions.transfer_to_agent, std::string())
@@ -409,9 +423,13 @@ task<turn_end> run_calls(lane_actor& lane,
                             "that starts a task",
                             context.agent_name(),
                             refused));
+  const auto made = awaited;
   if (question) {
     std::ranges::copy(question->long_running_tool_ids,
                       std::back_inserter(awaited));
+    tell_step(lane, context, *question, agent_step::question);
+    if (!made.empty() && lane.tells_places())
+      set_fact(*question, made_fact, made);
     co_await context.emit(std::move(*question));
   }
   if (!awaited.empty())
@@ -439,21 +457,34 @@ std::vector<tool_call> calls_of(open_turn open,
   return calls;
 }
 
-// Continues a turn that has waited for answers from outside.
+// Continues a turn that has waited for answers from outside. Calls that were
+// `made` before the run was recovered wait for their result.
 task<turn_end> finish_turn(lane_actor& lane,
                            invocation_context& context,
                            const llm_options& options,
                            reachable others,
-                           const std::vector<tool>& tools) {
+                           const std::vector<tool>& tools,
+                           std::vector<std::string> made) {
   const auto& turn = context.resumed_from()->turn;
   auto open
     = find_open_turn(context.events(), options.name, context.branch(), turn);
-  if (!open.awaited.empty())
+  std::erase_if(open.decided, [&made](const auto& each) {
+    return std::ranges::find(made, each.call.id) != made.end();
+  });
+  if (!open.awaited.empty() || (open.decided.empty() && !made.empty())) {
+    for (auto& id : made)
+      if (std::ranges::find(open.awaited, id) == open.awaited.end())
+        open.awaited.push_back(std::move(id));
     throw pause_for(options, std::move(open.awaited), turn);
+  }
   const auto whom = open.transfer_to_agent;
   if (!open.decided.empty()) {
-    auto end = co_await run_calls(
-      lane, context, options, others, calls_of(std::move(open), tools));
+    auto end = co_await run_calls(lane,
+                                  context,
+                                  options,
+                                  others,
+                                  calls_of(std::move(open), tools),
+                                  std::move(made));
     if (end.is_over)
       co_return end;
   }
@@ -500,6 +531,7 @@ task<std::optional<json>> run_task(lane_actor& lane,
                                    invocation_context& context,
                                    const agent& which,
                                    const function_call& call,
+                                   std::uint64_t number,
                                    checkpoint_ptr from) {
   const auto& options = std::get<llm_options>(which.kind());
   auto ended = end_of_task(context.events(), call.id);
@@ -511,8 +543,14 @@ task<std::optional<json>> run_task(lane_actor& lane,
       co_return failed;
     }
     auto branch = delegation_branch(context.branch(), which.name(), call.id);
-    auto end = co_await run_agent(
-      lane, &context, which, std::move(branch), std::move(from));
+    agent_call in_order(context.place(), number);
+    in_order.in_order = true;
+    auto end = co_await run_agent(lane,
+                                  &context,
+                                  which,
+                                  std::move(branch),
+                                  std::move(in_order),
+                                  std::move(from));
     context.renew();
     if (end.escalated)
       context.mark_escalated();
@@ -554,13 +592,111 @@ task<bool> run_tasks(lane_actor& lane,
     const auto& call = open.front();
     const auto found
       = std::ranges::find(others.below->agents, call.name, &agent::name);
+    const auto number = context.next_call_of(call.name);
     auto response = co_await run_task(
-      lane, context, *found, call, std::exchange(from, nullptr));
+      lane, context, *found, call, number, std::exchange(from, nullptr));
     if (!response)
       co_return true;
     auto told = response_event(call, std::move(*response));
+    tell_step(lane, context, told, agent_step::task);
     co_await context.emit(std::move(told));
   }
+}
+
+// -- recovered runs -----------------------------------------------------------
+
+// The turn of the agent before the run was recovered; unset if it was not, or
+// if the agent had not begun.
+std::optional<cut_off_turn> cut_off(const lane_actor& lane,
+                                    const invocation_context& context) {
+  const auto* left = lane.recovered() != nullptr
+                       ? lane.recovered()->at(context.place())
+                       : nullptr;
+  return left != nullptr ? std::optional(find_cut_off_turn(left->own))
+                         : std::nullopt;
+}
+
+// Counts the results of tasks that are stored.
+void count_tasks(const lane_actor& lane, invocation_context& context) {
+  const auto* left = lane.recovered() != nullptr
+                       ? lane.recovered()->at(context.place())
+                       : nullptr;
+  if (left == nullptr)
+    return;
+  for (const auto& each : left->own) {
+    const auto step = step_in(*each);
+    if (step == agent_step::task)
+      for (const auto& element : each->content.parts)
+        if (const auto* response = element.response())
+          context.next_call_of(response->name);
+  }
+}
+
+// Returns the number of answers of models that are stored.
+std::uint64_t answers_left(const lane_actor& lane,
+                           const invocation_context& context) {
+  const auto* left = lane.recovered() != nullptr
+                       ? lane.recovered()->at(context.place())
+                       : nullptr;
+  return left == nullptr ? 0
+                         : static_cast<std::uint64_t>(std::ranges::count(
+                           left->own, agent_step::body, [](const auto& each) {
+                             return step_in(*each);
+                           }));
+}
+
+// Returns true if the run has stored the result of a task of the agent: the
+// task in which an earlier run paused has ended then.
+bool has_task_result(const lane_actor& lane,
+                     const invocation_context& context) {
+  const auto* left = lane.recovered() != nullptr
+                       ? lane.recovered()->at(context.place())
+                       : nullptr;
+  return left != nullptr && left->has(agent_step::task);
+}
+
+// Continues a turn whose process ended behind the model's answer. Calls that
+// have no result are made again, with the same ids.
+task<turn_end> finish_cut_off(lane_actor& lane,
+                              invocation_context& context,
+                              const llm_options& options,
+                              reachable others,
+                              const std::vector<tool>& tools,
+                              cut_off_turn turn) {
+  auto calls = calls_of(*turn.made, tools);
+  refuse_beside_tasks(calls, others);
+  if (!turn.has_called) {
+    auto end
+      = co_await run_calls(lane, context, options, others, std::move(calls));
+    co_return end;
+  }
+  auto awaited = std::move(turn.asked);
+  const bool has_asked = !awaited.empty();
+  std::vector<tool_call> open;
+  for (auto& each : calls) {
+    const auto is_in = [&each](const std::vector<std::string>& ids) {
+      return std::ranges::find(ids, each.call.id) != ids.end();
+    };
+    if (is_in(turn.answered) || others.is_task(each.call.name))
+      continue;
+    // Without a question, a call that asked is made again to ask.
+    if (is_in(turn.pending))
+      awaited.push_back(each.call.id);
+    else if (!has_asked)
+      open.push_back(std::move(each));
+  }
+  if (!open.empty()) {
+    auto end = co_await run_calls(
+      lane, context, options, others, std::move(open), std::move(awaited));
+    co_return end;
+  }
+  if (!awaited.empty())
+    throw pause_for(options, std::move(awaited));
+  event handed_over;
+  handed_over.actions.transfer_to_agent = std::move(turn.transfer_to_agent);
+  auto next = successor(handed_over, others.transfers, context);
+  const bool is_over = turn.is_over || next.has_value();
+  co_return turn_end(std::move(next), is_over);
 }
 
 } // namespace
@@ -586,10 +722,22 @@ task<std::optional<agent>> run_llm(lane_actor& lane,
                             options.name));
   auto tools = co_await find_tools(context, options, others);
   checkpoint_ptr task_waits;
-  if (context.is_resumed()) {
-    task_waits = context.resumed_from()->at;
+  auto cut = cut_off(lane, context);
+  count_tasks(lane, context);
+  if (cut && cut->made) {
+    auto end = co_await finish_cut_off(
+      lane, context, options, others, tools, std::move(*cut));
+    if (end.is_over)
+      co_return std::move(end.next);
+  } else if (context.is_resumed()) {
+    task_waits
+      = has_task_result(lane, context) ? nullptr : context.resumed_from()->at;
     if (!task_waits) {
-      auto end = co_await finish_turn(lane, context, options, others, tools);
+      std::vector<std::string> made;
+      if (cut)
+        made = std::move(cut->pending);
+      auto end = co_await finish_turn(
+        lane, context, options, others, tools, std::move(made));
       if (end.is_over)
         co_return std::move(end.next);
     }
@@ -598,7 +746,10 @@ task<std::optional<agent>> run_llm(lane_actor& lane,
     = co_await run_tasks(lane, context, others, std::move(task_waits));
   if (is_asking)
     co_return std::nullopt;
+  auto answers = answers_left(lane, context);
   for (bool is_first = true;; is_first = false) {
+    // The key of a request is that of the answer, whoever gives it.
+    context.skip_requests(answers++);
     if (!is_first && !options.toolsets.empty())
       tools = co_await find_tools(context, options, others);
     context.renew();

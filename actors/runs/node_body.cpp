@@ -6,6 +6,7 @@
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/question.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
 
 #include <fmt/format.h>
 
@@ -207,6 +208,7 @@ public:
     : lane_(lane),
       which_(which),
       path_(path_of(which.at, node_of(which).name, which.visit.ordinal)),
+      place_(place_of_attempt(path_, which.attempt)),
       key_(which.id) {}
 
   node_context make() const {
@@ -216,6 +218,8 @@ public:
     facts.key = key_;
     facts.rewound = which_.at.rewound;
     const auto& start = lane_.start();
+    facts.repeats
+      = which_.attempt > 1 || start.from || lane_.recovered() != nullptr;
     // Not movable, so it is made in its place.
     return {lane_,
             *which_.workflow,
@@ -227,12 +231,16 @@ public:
 
   const std::string& path() const noexcept { return path_; }
 
+  /// The place of the attempt: agents below it stand at places of their own.
+  const std::string& place() const noexcept { return place_; }
+
   const std::string& key() const noexcept { return key_; }
 
 private:
   lane_actor& lane_;
   const node_visit& which_;
   const std::string path_;
+  const std::string place_;
   const std::string& key_;
 };
 
@@ -295,8 +303,12 @@ task<agent_end> run_agent_of(lane_actor& lane,
     co_await context.emit(std::move(told));
   }
   lane.set_output(std::nullopt);
-  auto end = co_await run_agent(
-    lane, start.caller, start.which, start.branch, start.from);
+  auto end = co_await run_agent(lane,
+                                start.caller,
+                                start.which,
+                                start.branch,
+                                agent_call(source.place()),
+                                start.from);
   if (end.paused)
     co_return end;
   node_work_end work;
@@ -353,6 +365,7 @@ task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
     co_return end;
   }
   auto context = source.make();
+  context.stand_at(source.place());
   context.isolate(lane.start().caller->isolation_scope());
   if (const auto& from = lane.start().from) {
     if (waits_still(*from, context.events()))

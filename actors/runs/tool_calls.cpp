@@ -9,6 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace troupe::actors {
@@ -70,8 +73,15 @@ result<json> answer_of(const agent& which, const event_ptr& last) {
   return parsed;
 }
 
-// The path of an agent in a session of its own, where it is the only one.
-std::string path_of_call(const std::string& above, const std::string& call) {
+// The place above the agent of a call. Vendors make ids of calls with any
+// characters, also those that separate places.
+std::string path_of_call(const std::string& above, std::string call) {
+  std::ranges::replace_if(
+    call,
+    [](char each) {
+      return std::string_view("/@.~\n").find(each) != std::string_view::npos;
+    },
+    '_');
   return fmt::format("{}{}{}", above, above.empty() ? "" : "/", call);
 }
 
@@ -263,7 +273,10 @@ void tool_calls::start_agent(std::size_t index,
        .caller = request_.caller,
        .branch = delegation_branch(request_.caller->branch(),
                                    which.name(),
-                                   request_.calls[index].call.id)});
+                                   request_.calls[index].call.id),
+       .above
+       = path_of_call(request_.caller->place(), request_.calls[index].call.id),
+       .visit_key = owner_.start().visit_key});
     return;
   }
   call.session = std::make_shared<nested_session>(
@@ -275,7 +288,8 @@ void tool_calls::start_agent(std::size_t index,
      .temp
      = std::make_shared<temp_space>(scope_state(owner_.view().state.temp)),
      .nested = call.session,
-     .path = path_of_call(owner_.start().path, request_.calls[index].call.id)});
+     .above
+     = path_of_call(request_.caller->place(), request_.calls[index].call.id)});
 }
 
 void tool_calls::receive(lane_ended& ended) {

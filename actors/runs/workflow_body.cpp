@@ -57,6 +57,14 @@ private:
   lane_actor& lane_;
 };
 
+// Returns true if an attempt follows attempt number `attempt`, which has
+// failed.
+bool is_retried(const node_retry& rules, std::uint64_t attempt, errc code) {
+  return attempt < rules.attempts_max
+         && (rules.codes.empty()
+             || std::ranges::find(rules.codes, code) != rules.codes.end());
+}
+
 class nodes_scope {
 public:
   explicit nodes_scope(lane_actor& lane) : lane_(lane) { lane_.open_nodes(); }
@@ -99,15 +107,27 @@ private:
     checkpoint_ptr paused = {};
   };
 
+  // An attempt that failed.
+  struct failed_attempt {
+    std::uint64_t number = 1;
+    timestamp at;
+    error why;
+    bool is_own = false; // It failed in this run, before that was recovered.
+  };
+
   const workflow_graph::node& node_of(const active_visit& active) const {
     return graph_.nodes()[active.visit.node];
   }
 
   std::shared_ptr<const json> find_input() const;
   bool is_message() const;
-  std::string place_prefix() const;
-  void restore(const checkpoint& from);
+  const recovered_run::part* left() const;
+  void restore();
   bool start_some();
+  bool start_next_attempt(std::uint64_t key,
+                          active_visit& active,
+                          const failed_attempt& before,
+                          bool is_paused);
   void start(std::uint64_t key, active_visit& active, checkpoint_ptr from);
   task<bool> step();
   task<> end_join(std::uint64_t key);
@@ -116,6 +136,9 @@ private:
   task<> fail_attempt(std::uint64_t key, error why);
   std::chrono::nanoseconds delay_before(const node_retry& rules,
                                         std::uint64_t attempt) const;
+  error failure_of(const workflow_graph::node& node,
+                   std::uint64_t attempt,
+                   const error& why) const;
   void fail(error why);
   [[noreturn]] void pause() const;
 
@@ -132,8 +155,9 @@ private:
   std::vector<std::uint64_t> joins_; // Visits of joins, which need no lane.
   std::deque<std::uint64_t> due_;    // Visits whose next attempt may start.
   std::size_t committing_joins_ = 0; // The news about their commits will come.
-  // Attempts that earlier runs have made, by path.
-  std::map<std::string, std::uint64_t> attempts_;
+  // The last attempts that failed before this run, or before it was recovered,
+  // by path.
+  std::map<std::string, failed_attempt> failed_;
   std::map<std::string, checkpoint_ptr> waiting_;
   std::optional<error> failure_;
 };
@@ -158,39 +182,48 @@ bool workflow_run::is_message() const {
          || visit->visit.is_message;
 }
 
-// The path of the visit that this workflow is part of. Lanes of other agents
-// below the visit, or outside of visits, add their branch.
-std::string workflow_run::place_prefix() const {
-  const auto& start = lane_.start();
-  auto prefix = start.path;
-  if (context_.branch() != start.path_branch)
-    prefix += (prefix.empty() ? "" : "/") + context_.branch();
-  return prefix.empty() ? prefix : prefix + "/";
+// The events of the workflow, if it began before the run was recovered; else
+// null.
+const recovered_run::part* workflow_run::left() const {
+  const auto* recovered = lane_.recovered();
+  const auto* found
+    = recovered != nullptr ? recovered->at(context_.place()) : nullptr;
+  if (found == nullptr)
+    return nullptr;
+  const auto begins = [](const event_ptr& each) {
+    const auto told = record_in(*each);
+    return told && told->is == workflow_record::kind::begin;
+  };
+  return std::ranges::any_of(found->own, begins) ? found : nullptr;
 }
 
 task<> workflow_run::begin() {
   const auto structure = graph_.structure();
   if (const auto& from = context_.resumed_from()) {
     at_ = {.run = from->run, .path = from->path};
-    restore(*from);
+    if (lane_.recovered() != nullptr)
+      if (const auto* before = lane_.recovered()->at(at_.path);
+          before != nullptr && before->has_escalated)
+        context_.mark_escalated();
+    restore();
+    for (const auto& each : from->lanes)
+      waiting_[each.name] = each.at;
     co_return;
   }
-  at_.run = context_.lane().facts().invocation_id;
-  const auto name = place_prefix() + which_.name();
-  std::uint64_t count = 1;
-  for (const auto& each : context_.events())
-    if (const auto said = record_in(*each);
-        said && said->is == workflow_record::kind::begin
-        && said->at.run == at_.run
-        && said->at.path.substr(0, said->at.path.rfind('@')) == name)
-      ++count;
-  at_.path = fmt::format("{}@{}", name, count);
+  at_
+    = {.run = context_.lane().facts().invocation_id, .path = context_.place()};
+  if (const auto* before = left()) {
+    if (before->has_escalated)
+      context_.mark_escalated();
+    restore();
+    co_return;
+  }
   auto told = make_begin_event(at_, structure);
   co_await context_.emit(std::move(told));
 }
 
 // Repeats the schedule from the events of the session.
-void workflow_run::restore(const checkpoint& from) {
+void workflow_run::restore() {
   bool has_begun = false;
   const auto& events = context_.events();
   for (std::size_t index = 0; index < events.size(); ++index) {
@@ -201,20 +234,29 @@ void workflow_run::restore(const checkpoint& from) {
       has_begun = true;
       if (events.newest_rewind() > events.number(index))
         at_.rewound = events.newest_rewind();
-      if (const auto now = graph_.structure(); said->data != now)
+      if (const auto now = graph_.structure(); said->data != now) {
+        lane_.shared_run()->is_refused = lane_.recovered() != nullptr;
         throw error(errc::conflict,
                     fmt::format("workflow '{}' was changed since this run "
-                                "paused: {}; start a new run",
+                                "began: {}; start a new run",
                                 which_.name(),
                                 difference_of(said->data, now)));
+      }
     } else if (said->is == workflow_record::kind::failure) {
-      attempts_[path_of(at_, said->node, said->ordinal)] = said->attempt;
+      const auto& told = *events[index];
+      failed_.insert_or_assign(
+        path_of(at_, said->node, said->ordinal),
+        failed_attempt{
+          said->attempt,
+          told.timestamp,
+          error(errc_of(told.field("errorCode")), told.field("errorMessage")),
+          told.invocation_id == context_.lane().facts().invocation_id});
     } else if (said->is == workflow_record::kind::end) {
       const auto node = graph_.find(said->node);
       if (node == workflow_graph::start)
         throw error(errc::conflict,
                     fmt::format("workflow '{}' has no node '{}', which had "
-                                "ended before this run paused",
+                                "ended before",
                                 which_.name(),
                                 said->node));
       schedule_
@@ -231,8 +273,6 @@ void workflow_run::restore(const checkpoint& from) {
                             "{}",
                             which_.name(),
                             at_.path));
-  for (const auto& each : from.lanes)
-    waiting_[each.name] = each.at;
 }
 
 // -- visits -------------------------------------------------------------------
@@ -269,14 +309,47 @@ bool workflow_run::start_some() {
       joins_.push_back(key);
       continue;
     }
-    const auto known
-      = attempts_.find(path_of(at_, node.name, active.visit.ordinal));
-    if (known != attempts_.end())
-      active.attempt = known->second + 1;
     const auto paused
       = waiting_.find(fmt::format("{}@{}", node.name, active.visit.ordinal));
+    const auto known
+      = failed_.find(path_of(at_, node.name, active.visit.ordinal));
+    if (known != failed_.end()
+        && !start_next_attempt(
+          key, active, known->second, paused != waiting_.end()))
+      continue;
     start(key, active, paused == waiting_.end() ? nullptr : paused->second);
   }
+  return false;
+}
+
+// Prepares the attempt behind one that has failed before. Returns true if it
+// may start at once. In a recovered run it waits only for the rest of the time,
+// and not at all if it had started.
+bool workflow_run::start_next_attempt(std::uint64_t key,
+                                      active_visit& active,
+                                      const failed_attempt& before,
+                                      bool is_paused) {
+  const auto& node = node_of(active);
+  active.attempt = before.number + 1;
+  if (is_paused || !before.is_own)
+    return true;
+  if (!is_retried(node.retry, before.number, before.why.code())) {
+    // The process ended before the run could.
+    auto failed = failure_of(node, before.number, before.why);
+    visits_.erase(key);
+    fail(std::move(failed));
+    return false;
+  }
+  const auto path = path_of(at_, node.name, active.visit.ordinal);
+  if (lane_.recovered() != nullptr
+      && lane_.recovered()->at(place_of_attempt(path, active.attempt))
+           != nullptr)
+    return true;
+  const auto passed = context_.lane().facts().environment->now() - before.at;
+  const auto rest = delay_before(node.retry, before.number) - passed;
+  if (rest <= std::chrono::nanoseconds(0))
+    return true;
+  lane_.nodes().wake_after(key, rest);
   return false;
 }
 
@@ -310,8 +383,7 @@ void workflow_run::start(std::uint64_t key,
                    .branch = branch,
                    .from = std::move(from),
                    .visit = std::move(visit),
-                   .path = path,
-                   .path_branch = branch,
+                   .above = path,
                    .visit_key = visit_id(at_, path)};
   lane_.nodes().start(key, std::move(begin), node.timeout);
 }
@@ -452,6 +524,18 @@ void workflow_run::end_visit(active_visit& active, const event& told) {
 
 // -- failures -----------------------------------------------------------------
 
+error workflow_run::failure_of(const workflow_graph::node& node,
+                               std::uint64_t attempt,
+                               const error& why) const {
+  return {
+    why.code(),
+    fmt::format("node '{}' of workflow '{}' failed{}: {}",
+                node.name,
+                which_.name(),
+                attempt == 1 ? "" : fmt::format(" in attempt {}", attempt),
+                why.message())};
+}
+
 std::chrono::nanoseconds
 workflow_run::delay_before(const node_retry& rules,
                            std::uint64_t attempt) const {
@@ -490,20 +574,14 @@ task<> workflow_run::fail_attempt(std::uint64_t key, error why) {
     fail(*lane_.cancelled());
     co_return;
   }
-  const bool is_retried
-    = !untold && active.attempt < rules.attempts_max
-      && (rules.codes.empty()
-          || std::ranges::find(rules.codes, why.code()) != rules.codes.end());
-  if (!is_retried) {
-    auto reason = fmt::format(
-      "node '{}' of workflow '{}' failed{}: {}",
-      node.name,
-      which_.name(),
-      active.attempt == 1 ? "" : fmt::format(" in attempt {}", active.attempt),
-      why.message());
+  if (untold || !is_retried(rules, active.attempt, why.code())) {
+    auto failed = failure_of(node, active.attempt, why);
     if (untold)
-      reason += fmt::format("; its event was refused: {}", untold->message());
-    fail(error(why.code(), std::move(reason)));
+      failed = error(failed.code(),
+                     fmt::format("{}; its event was refused: {}",
+                                 failed.message(),
+                                 untold->message()));
+    fail(std::move(failed));
     co_return;
   }
   const auto delay = delay_before(rules, active.attempt);

@@ -1,5 +1,7 @@
 #include "troupe/actors/sessions/run_desk.hpp"
 
+#include "troupe/agents/turns/recovery.hpp"
+
 #include <algorithm>
 
 namespace troupe::actors {
@@ -7,6 +9,25 @@ namespace troupe::actors {
 run_desk::active_run* run_desk::find(caf::actor_id run) {
   const auto found = std::ranges::find(active_, run, &active_run::id);
   return found == active_.end() ? nullptr : &*found;
+}
+
+bool run_desk::has_active(const std::string& run_id, caf::actor_id but) const {
+  return std::ranges::any_of(active_, [&](const active_run& each) {
+    return each.run_id == run_id && each.id != but;
+  });
+}
+
+void run_desk::note_claims(const event_slice& events) {
+  for (auto index = events.size(); index > 0; --index) {
+    const auto& said = *events[index - 1];
+    if (!claims_run(said))
+      continue;
+    const auto number = events.number(index - 1);
+    for (auto& each : active_)
+      each.is_taken_over
+        = each.is_taken_over
+          || (each.run_id == said.invocation_id && number > each.message);
+  }
 }
 
 void run_desk::queue(std::unique_ptr<start_run> next) {

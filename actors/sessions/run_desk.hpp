@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,10 @@ public:
   struct active_run {
     ref<inbox_actor> invocation = {};
     caf::actor_id id = 0;
+    /// Its invocation id.
+    std::string run_id = {};
+    /// Another process has recovered the run.
+    bool is_taken_over = false;
     /// Older events are not kept for the run.
     std::uint64_t first_read = 0;
     /// Number of its message, once that is decided.
@@ -38,6 +43,14 @@ public:
 
   /// The active run of this actor id; null if there is none.
   active_run* find(caf::actor_id run);
+
+  /// Returns true if a run of this invocation id is active, other than that of
+  /// the actor id `but`.
+  bool has_active(const std::string& run_id, caf::actor_id but) const;
+
+  /// Notes the claims of active runs among the events of the session that came
+  /// after the runs' own messages or claims: those of other processes.
+  void note_claims(const event_slice& events);
 
   /// Returns true if a run of this policy starts at once. While a letter waits
   /// for the end of all runs, none does.

@@ -609,6 +609,10 @@ std::optional<workflow_fold::visit_place>
 workflow_fold::parent_of(const workflow_place& at) const {
   for (auto path = at.path; path.rfind('/') != std::string::npos;) {
     path.resize(path.rfind('/'));
+    // A place below a later attempt (contexts/lanes/event_place.hpp).
+    if (const auto mark = path.find_last_of("~/");
+        mark != std::string::npos && path[mark] == '~')
+      path.resize(mark);
     const auto found = visits_by_path_.find({at.run, path});
     if (found != visits_by_path_.end())
       return found->second;

@@ -10,10 +10,13 @@
 namespace troupe {
 
 history_search::history_search(const content& message,
-                               const history_extent& reads)
+                               const history_extent& reads,
+                               const std::string& recovered)
   : wants_summary_(reads.from_summary),
     wants_user_turn_(reads.from_turn) {
   add_calls_of(message);
+  if (!recovered.empty())
+    runs_.insert(recovered);
 }
 
 bool history_search::needs_more() const noexcept {

@@ -20,8 +20,11 @@ namespace troupe {
 class history_search {
 public:
   /// A search for a run that `message` starts, with agents that read the extent
-  /// `reads`.
-  history_search(const content& message, const history_extent& reads);
+  /// `reads`. If `recovered` is not empty, it is the id of a run that goes on:
+  /// the search includes its events as those of a run whose calls are answered.
+  history_search(const content& message,
+                 const history_extent& reads,
+                 const std::string& recovered = {});
 
   /// Returns true if the search needs older events.
   bool needs_more() const noexcept;

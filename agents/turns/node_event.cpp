@@ -10,38 +10,14 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view input_end = "/input";
-constexpr char rewind_mark = '~';
 
 // The ids of a run's events hold the path, so no run makes a longer one.
 constexpr std::size_t path_bytes_max = 512;
 
-// Returns true if `id` is one that `placed_id` returns for `base`.
-bool is_placed(std::string_view id, std::string_view base) {
-  if (!id.starts_with(base))
-    return false;
-  const auto mark = id.substr(base.size());
-  return mark.empty()
-         || (mark.size() > 1 && mark.front() == rewind_mark
-             && mark.find_first_not_of("0123456789", 1) == mark.npos);
-}
-
-const json& no_record() {
-  static const json none;
-  return none;
-}
-
-// `customMetadata.troupe.workflow`, or null.
-const json& record_of(const event& said) {
-  const auto* here = &said.extra.data();
-  for (const auto* name : {"customMetadata", "troupe", "workflow"}) {
-    if (!here->is_object())
-      return no_record();
-    const auto found = here->find(name);
-    if (found == here->end())
-      return no_record();
-    here = &*found;
-  }
-  return here->is_object() ? *here : no_record();
+// `customMetadata.troupe.workflow`; null if it is not there, or no object.
+const json* record_of(const event& said) {
+  const auto* told = fact_in(said, "workflow");
+  return told != nullptr && told->is_object() ? told : nullptr;
 }
 
 json make_record(const workflow_place& at) {
@@ -127,16 +103,6 @@ std::string path_of(const workflow_place& at,
 
 std::string visit_id(const workflow_place& at, std::string_view path) {
   return fmt::format("{}/{}", at.run, path);
-}
-
-std::string
-placed_id(std::uint64_t rewound, const event_slice& live, std::string id) {
-  if (rewound == 0)
-    return id;
-  for (auto index = live.size(); index > 0; --index)
-    if (is_placed(live[index - 1]->id, id))
-      return live[index - 1]->id;
-  return fmt::format("{}{}{}", id, rewind_mark, rewound);
 }
 
 event make_begin_event(const workflow_place& at, json structure) {
@@ -232,8 +198,8 @@ event make_over_event(const workflow_place& at, json output) {
 }
 
 bool is_node_input(const event& said) {
-  const auto& told = record_of(said);
-  return told.is_object() && told.contains("input");
+  const auto* told = record_of(said);
+  return told != nullptr && told->contains("input");
 }
 
 bool is_input_of(const event& said, std::string_view visit) {
@@ -242,22 +208,14 @@ bool is_input_of(const event& said, std::string_view visit) {
          && is_placed(id.substr(visit.size()), input_end);
 }
 
-std::string_view path_in(const event& said) {
-  const auto& fields = said.extra.data();
-  const auto info = fields.is_object() ? fields.find("nodeInfo") : fields.end();
-  if (info == fields.end() || !info->is_object())
-    return {};
-  const auto path = info->find("path");
-  return path != info->end() && path->is_string()
-           ? std::string_view(path->get_ref<const std::string&>())
-           : std::string_view();
-}
-
 std::optional<workflow_record> record_in(const event& said) {
   // Users append events of their own, with any fields.
   if (said.author == "user" || path_in(said).size() > path_bytes_max)
     return std::nullopt;
-  const auto& told = record_of(said);
+  const auto* record = record_of(said);
+  if (record == nullptr)
+    return std::nullopt;
+  const auto& told = *record;
   workflow_record read;
   read.at.run = text_at(told, "run");
   const auto& fields = said.extra.data();

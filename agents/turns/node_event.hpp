@@ -20,6 +20,7 @@
 #pragma once
 
 #include "troupe/agents/workflow_node.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/event_log.hpp"
 
@@ -49,13 +50,6 @@ path_of(const workflow_place& at, std::string_view node, std::uint64_t ordinal);
 /// Returns the id of the event that ends the visit at `path`. A visit that runs
 /// again ends with an event of the same id.
 std::string visit_id(const workflow_place& at, std::string_view path);
-
-/// Returns the id under which an event with the id `id` is appended now: that
-/// of the event in `live` if it is there; else `id`, after a rewind with `~`
-/// and `rewound`. A session takes each id once, even if a rewind has taken the
-/// event back.
-std::string
-placed_id(std::uint64_t rewound, const event_slice& live, std::string id);
 
 /// Makes the first event.
 event make_begin_event(const workflow_place& at, json structure);
@@ -91,9 +85,6 @@ bool is_node_input(const event& said);
 
 /// Returns true if such an event is the input of the visit with this id.
 bool is_input_of(const event& said, std::string_view visit);
-
-/// Returns `nodeInfo.path` of an event; empty if it has none.
-std::string_view path_in(const event& said);
 
 /// An event of a workflow, read.
 struct workflow_record {

@@ -1,6 +1,7 @@
 #include "troupe/agents/turns/tree.hpp"
 
 #include "troupe/agents/turns/delegation.hpp"
+#include "troupe/agents/turns/recovery.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -196,6 +197,9 @@ const agent* agent_tree::next_turn(const event_slice& events,
     return asked;
   for (auto index = events.size(); index > 0; --index) {
     const auto& author = events[index - 1]->author;
+    // The claim of a recovery has the root agent as author, whoever goes on.
+    if (claims_run(*events[index - 1]))
+      continue;
     const auto* known = find(author);
     if (known != nullptr && (known == &root_ || may_keep_turn(author)))
       return known;

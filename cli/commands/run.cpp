@@ -52,6 +52,8 @@ struct run_command::arguments {
   bool stream = false;
   bool end_state = false;
   std::string record;
+  std::string recover;
+  bool allow_lost_temp = false;
   agent_access access;
   prices_option prices;
 };
@@ -185,6 +187,21 @@ run_command::run_command(CLI::App& program,
                ->take_all()
                ->allow_extra_args(false);
   parser()
+    .add_option("--recover",
+                chosen.recover,
+                "Continue a run whose process has ended, from its last event: "
+                "its invocation id, or last for the newest one of the session "
+                "(troupe runs lists them)")
+    ->type_name("RUN")
+    ->check([](const std::string& text) {
+      return is_blank(text) ? std::string("it is empty; pass the id of a run, "
+                                          "or last")
+                            : std::string();
+    });
+  parser().add_flag("--allow-lost-temp",
+                    chosen.allow_lost_temp,
+                    "Recover a run that had written temp: keys, without them");
+  parser()
     .add_option("--app", chosen.app, "App; default: the root agent's name")
     ->type_name("A");
   parser()
@@ -309,6 +326,13 @@ int run_command::execute(interrupts& signals) const {
                         "--answer needs --session, the session that waits"),
                   exit_usage);
 
+  if (!chosen.recover.empty() && (is_blank(chosen.session) || !answers.empty()))
+    return report(error(errc::invalid_argument,
+                        is_blank(chosen.session)
+                          ? "--recover needs --session, the session of the run"
+                          : "--recover and --answer cannot be given together"),
+                  exit_usage);
+
   const auto prices = chosen.prices.read();
   if (!prices)
     return report(prices.error());
@@ -320,9 +344,10 @@ int run_command::execute(interrupts& signals) const {
       return report(opened.error());
     kept_answers = std::move(*opened);
   }
-  const bool is_dialogue
-    = inputs.empty() && answers.empty() && chosen.output == "text"
-      && ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  const bool is_dialogue = inputs.empty() && answers.empty()
+                           && chosen.recover.empty() && chosen.output == "text"
+                           && ::isatty(STDIN_FILENO) == 1
+                           && ::isatty(STDOUT_FILENO) == 1;
   const auto retries = std::make_shared<retry_notices>();
   auto options = agents_;
   chosen.access.grant(options);
@@ -357,8 +382,9 @@ int run_command::execute(interrupts& signals) const {
   create_request wanted{
     chosen.app.value_or(root->name()), chosen.user, chosen.session};
   wanted.state = std::move(*state);
-  const auto key = answers.empty() ? open_session(*owners, std::move(wanted))
-                                   : find_session(*owners, wanted);
+  const auto key = answers.empty() && chosen.recover.empty()
+                     ? open_session(*owners, std::move(wanted))
+                     : find_session(*owners, wanted);
   if (!key)
     return report(key.error());
   if (is_blank(chosen.session))
@@ -368,7 +394,8 @@ int run_command::execute(interrupts& signals) const {
   const conversation::settings how{
     .as_json = chosen.output == "json",
     .prints_pieces = chosen.output == "json" && chosen.stream,
-    .options = {.model_calls_max = chosen.model_calls_max,
+    .options = {.allow_lost_temp = chosen.allow_lost_temp,
+                .model_calls_max = chosen.model_calls_max,
                 .tokens_max = chosen.tokens_max,
                 .session_tokens_max = chosen.session_tokens_max,
                 .lost_updates = *read_lost_updates(chosen.lost_updates),
@@ -382,6 +409,8 @@ int run_command::execute(interrupts& signals) const {
     outcome = dialogue(*owners, *root, *key, how, retries, signals).talk();
   else if (!answers.empty())
     outcome = talk.answer(answers);
+  else if (!chosen.recover.empty())
+    outcome = talk.recover(chosen.recover);
   else if (inputs.empty())
     outcome = talk.say_lines();
   for (const auto& input : inputs)

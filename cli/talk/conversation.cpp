@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 namespace troupe::cli {
@@ -55,7 +57,42 @@ result<void> conversation::say(content message) {
   if (signals_.token().stop_requested())
     return error(errc::cancelled, "interrupted");
   progress line(chosen_.agents);
-  auto run = owners_.run(root_, session_, std::move(message), chosen_.options);
+  return follow(
+    owners_.run(root_, session_, std::move(message), chosen_.options), line);
+}
+
+result<void> conversation::recover(const std::string& id) {
+  const auto found = find_run(id);
+  if (!found)
+    return found.error();
+  progress line(chosen_.agents);
+  return follow(owners_.recover(root_, session_, *found, chosen_.options),
+                line);
+}
+
+// The newest open run of the session, or the run that is named.
+result<std::string> conversation::find_run(const std::string& id) {
+  if (id != "last")
+    return id;
+  auto open = owners_
+                .unfinished(session_.app,
+                            {.limit = std::numeric_limits<std::int32_t>::max()})
+                .get();
+  if (!open)
+    return open.error();
+  std::erase_if(*open, [this](const unfinished_run& each) {
+    return each.session != session_;
+  });
+  if (open->empty())
+    return error(errc::not_found,
+                 fmt::format("session {} has no unfinished run; `troupe runs` "
+                             "lists those of all sessions",
+                             to_string(session_)));
+  return open->back().invocation_id;
+}
+
+// Prints the events of a run until it ends.
+result<void> conversation::follow(troupe::run run, progress& line) {
   const std::stop_callback interrupted(signals_.token(),
                                        [&run] { run.cancel(); });
   blocked_answers blocked;

@@ -55,6 +55,11 @@ public:
   /// Answers calls that an earlier run has left open, by their ids.
   result<void> answer(const std::vector<given_answer>& given);
 
+  /// Continues a run whose process has ended before it. `id` is that of the
+  /// run, or `last` for the newest one of the session that is open in the
+  /// store.
+  result<void> recover(const std::string& id);
+
   /// Sends each line of stdin that is not blank as a message.
   result<void> say_lines();
 
@@ -65,6 +70,8 @@ public:
   int end(const result<void>& done) const;
 
 private:
+  result<void> follow(troupe::run run, progress& line);
+  result<std::string> find_run(const std::string& id);
   void tell_waits(const std::vector<std::string>& ids) const;
   result<void> print(const event& said);
 

@@ -34,6 +34,7 @@ class agent;
 struct artifact_service;
 class invocation_context;
 struct memory_access;
+class recovered_run;
 
 /// Facts that are the same for all agents and lanes of a run.
 struct run_facts {
@@ -97,6 +98,8 @@ struct emit_request {
   /// True if the delta holds only `temp:` keys and is installed without
   /// an event.
   bool temp_only = false;
+  /// True if the event has an id, and no event of the session has it yet.
+  bool has_new_id = false;
   /// The reads that the plain writes of the event are based on; null if there
   /// are none.
   std::unique_ptr<basis_check> basis;
@@ -203,6 +206,23 @@ public:
   /// outside of workflows.
   virtual std::string_view visit_key() const noexcept { return {}; }
 
+  /// Returns what the run had committed before it was recovered; null if it was
+  /// not, and for an agent that is a tool. It outlives the lane.
+  virtual const recovered_run* recovered() const noexcept { return nullptr; }
+
+  /// Returns true if events tell the places of agents: they are stored, and a
+  /// recovery needs the places.
+  virtual bool tells_places() const noexcept { return false; }
+
+  /// Notes that `context` has emitted an event which may have been stored
+  /// before the run was recovered.
+  virtual void note_replayed(const invocation_context& /*context*/,
+                             const troupe::event& /*stored*/) {}
+
+  /// Takes the failures of agents that bodies on this lane may have caught
+  /// since the lane's last event, as `caught_fact`; null if there are none.
+  virtual json take_caught() { return nullptr; }
+
   /// Requests a stop when the run or the lane is cancelled.
   virtual std::stop_token stop() const = 0;
 
@@ -225,10 +245,19 @@ public:
   /// Reads from memory if all events are there, otherwise from the store.
   virtual void read(history_request& request) = 0;
 
+  /// Counts a call of `which` by `caller`, which may be skipped. Returns its
+  /// number among the calls of this agent by the caller, from 1.
+  virtual std::uint64_t number_call(invocation_context& caller,
+                                    const agent& which) const = 0;
+
   /// Runs the body of `which` below `caller` on this lane, from its start or,
-  /// if `from` is not null, from a checkpoint.
-  virtual task<agent_end>
-  run(invocation_context& caller, const agent& which, checkpoint_ptr from) = 0;
+  /// if `from` is not null, from a checkpoint. `number` is that of
+  /// `number_call`.
+  virtual task<agent_end> run(invocation_context& caller,
+                              const agent& which,
+                              std::uint64_t number,
+                              checkpoint_ptr from)
+    = 0;
 };
 
 } // namespace troupe

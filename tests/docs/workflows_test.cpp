@@ -1,4 +1,4 @@
-// The samples of docs/workflows.md.
+// The samples of docs/workflows.md, and of "Recovery" in docs/agents.md.
 
 #include "troupe/agents/agent.hpp"
 #include "troupe/agents/open_call.hpp"
@@ -8,6 +8,7 @@
 #include "page_fixture.hpp"
 
 #include <chrono>
+#include <future>
 #include <sstream>
 #include <string>
 
@@ -116,6 +117,36 @@ BOOST_FIXTURE_TEST_CASE(an_order_asks_how_many, troupe::testing::page_fixture) {
     runtime.run(orders, key, troupe::answer(call, 3)).wait().value();
   const auto events = runtime.sessions().get(key).value().events();
   BOOST_TEST(output_of(*events.back()) == json({{"ordered", 3}}));
+}
+
+BOOST_AUTO_TEST_CASE(open_runs_are_recovered) {
+  using namespace troupe;
+  const troupe::testing::temporary_folder folder;
+  const auto address = "sqlite:" + (folder.path() / "runs.db").string();
+  const auto root
+    = troupe::custom("root", [](invocation_context& context) -> agent_run {
+        content said("model", {part("done")});
+        co_await context.emit(std::move(said));
+      });
+  session_key key;
+  {
+    auto first = troupe::runtime::open({.store = address}).value();
+    key = first.sessions().create({"press", "ann", "s1"}).value().key();
+    std::promise<void> begun;
+    const auto waits = troupe::custom(
+      "root", [&begun](invocation_context& context) -> agent_run {
+        begun.set_value();
+        co_await context.sleep(std::chrono::hours(1));
+      });
+    first.run(waits, key, "go").detach();
+    begun.get_future().wait();
+  }
+  auto runtime = troupe::runtime::open({.store = address}).value();
+  for (const auto& left : runtime.unfinished("press").value())
+    if (left.is_free)
+      runtime.recover(root, left.session, left.invocation_id).wait().value();
+  const auto events = runtime.sessions().get(key).value().events();
+  BOOST_TEST(events.back()->text() == "done");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_coroutine_waits, troupe::testing::page_fixture) {

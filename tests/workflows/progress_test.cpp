@@ -460,29 +460,30 @@ BOOST_AUTO_TEST_CASE(a_workflow_below_others_has_its_visit) {
   on.perform(root, {}, {{"items", {1, 2}}});
   const auto seen = seen_in(on, root, on.key);
   BOOST_TEST(line_of(seen)
-             == "outer@1 done: m=done c=done\n"
-                "outer@1/m@1/m.0/inner@1 done: x=done\n"
-                "outer@1/m@1/m.1/inner@1 done: x=done\n"
-                "outer@2 done: m=done c=done\n"
-                "outer@2/m@1/m.0/inner@1 done: x=done\n"
-                "outer@2/m@1/m.1/inner@1 done: x=done\n");
+             == "l@1/outer@1 done: m=done c=done\n"
+                "l@1/outer@1/m@1/m@1/inner@1 done: x=done\n"
+                "l@1/outer@1/m@1/m@1/inner@2 done: x=done\n"
+                "l@1/outer@2 done: m=done c=done\n"
+                "l@1/outer@2/m@1/m@1/inner@1 done: x=done\n"
+                "l@1/outer@2/m@1/m@1/inner@2 done: x=done\n");
   BOOST_TEST(seen[0].parent == "");
-  BOOST_TEST(seen[4].parent == "outer@2/m@1");
+  BOOST_TEST(seen[4].parent == "l@1/outer@2/m@1");
   const auto told = fold(workflow_progress(), on.events(on.key));
   BOOST_TEST(line_of(told) == line_of(seen));
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_that_fails_cancels_the_workflows_below) {
   agent_fixture on;
-  auto inner = workflow(
-    {.name = "inner",
-     .nodes = {does("x",
-                    [](node_context& context) -> json {
-                      if (context.key().find("inner@1/x") != std::string::npos)
-                        throw error(errc::tool_failed, "no");
-                      return 1;
-                    })},
-     .edges = {{"START", "x"}}});
+  auto inner
+    = workflow({.name = "inner",
+                .nodes = {does("x",
+                               [](node_context& context) -> json {
+                                 if (context.key().find("inner@1/inner@1/x")
+                                     != std::string::npos)
+                                   throw error(errc::tool_failed, "no");
+                                 return 1;
+                               })},
+                .edges = {{"START", "x"}}});
   workflow_node node{.work = inner};
   node.retry = {.attempts_max = 2, .first_delay = 0ms};
   const auto root
@@ -491,7 +492,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_fails_cancels_the_workflows_below) {
   BOOST_TEST(line_of(seen_in(on, root, on.key))
              == "w@1 done: inner=done#2\n"
                 "w@1/inner@1/inner@1 failed: x=failed\n"
-                "w@1/inner@1/inner@2 done: x=done\n");
+                "w@1/inner@1~2/inner@1 done: x=done\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_that_is_too_late_cancels_the_workflows_below) {
@@ -515,7 +516,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_is_too_late_cancels_the_workflows_below) {
   BOOST_TEST(line_of(seen_in(on, root, on.key))
              == "w@1 done: inner=done#2\n"
                 "w@1/inner@1/inner@1 cancelled: x=cancelled\n"
-                "w@1/inner@1/inner@2 done: x=done\n");
+                "w@1/inner@1~2/inner@1 done: x=done\n");
 }
 
 // -- pauses ----

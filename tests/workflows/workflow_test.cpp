@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_workflow_runs_on_several_lanes_at_once) {
   for (const auto& each : on.events(on.key))
     ids.insert(each->id);
   BOOST_TEST(ids.size() == on.events(on.key).size());
-  BOOST_TEST(ends(on, on.key).find("m.2/inner@1/a@1=") != std::string::npos);
+  BOOST_TEST(ends(on, on.key).find("m@1/inner@3/a@1=") != std::string::npos);
 }
 
 // The contents that each agent's model gets: `name: role=text role=text; `.

@@ -47,7 +47,7 @@ json operations() {
   auto all = json::array();
   const auto add = [&all](const char* name, json operand) {
     all.push_back({{"op", name},
-                   {"key", std::string("temp:canary-op-") + name},
+                   {"key", std::string("temp:bird-op-") + name},
                    {"value", std::move(operand)}});
   };
   add("add", 1);
@@ -58,7 +58,7 @@ json operations() {
   add("merge", {{"canary", "canary"}});
   add("cas", "canary");
   all.back()["expected"] = nullptr;
-  all.push_back({{"op", "erase"}, {"key", "temp:canary-op-erase"}});
+  all.push_back({{"op", "erase"}, {"key", "temp:bird-op-erase"}});
   return all;
 }
 
@@ -66,13 +66,13 @@ void append_canaries(session_service& sessions) {
   sessions
     .append_event(key,
                   event_of_wire({{"stateDelta",
-                                  {{"temp:canary-camel", "canary"},
-                                   {"temp:canary-null", nullptr},
+                                  {{"temp:bird-camel", "canary"},
+                                   {"temp:bird-null", nullptr},
                                    {"kept", "durable mark"}}}}))
     .value();
   sessions
     .append_event(
-      key, event_of_wire({{"state_delta", {{"temp:canary-snake", "canary"}}}}))
+      key, event_of_wire({{"state_delta", {{"temp:bird-snake", "canary"}}}}))
     .value();
   sessions.append_event(key, event_of_wire({{"stateOps", operations()}}))
     .value();
@@ -82,14 +82,14 @@ void append_canaries(session_service& sessions) {
   whole.timestamp = timestamp(std::chrono::seconds(1));
   sessions.append_event(key, std::make_shared<const event>(whole)).value();
   // The live handle may refuse a key that could not be read back.
-  (void)sessions.state(key).set("temp:canary-handle", "canary").get();
+  (void)sessions.state(key).set("temp:bird-handle", "canary").get();
 }
 
 tool writing_tool() {
   return tool(
     {.name = "scratch", .run = [](const json&, tool_context& context) {
-       context.state().set("temp:canary-tool", "canary");
-       context.state().append("temp:canary-list", "canary");
+       context.state().set("temp:bird-tool", "canary");
+       context.state().append("temp:bird-list", "canary");
        return json("noted");
      }});
 }
@@ -105,34 +105,34 @@ agent writing_agent() {
     "all",
     {custom("body",
             [](invocation_context& context) -> agent_run {
-              context.state().set("temp:canary-body", "canary");
+              context.state().set("temp:bird-body", "canary");
               co_await context.emit(text("said"));
               event own(text("more"));
               own.actions.state_delta
-                .record("temp:canary-own", operation_kind::set, json("canary"))
+                .record("temp:bird-own", operation_kind::set, json("canary"))
                 .value();
               co_await context.emit(std::move(own));
-              context.state().set("temp:canary-left", "canary");
+              context.state().set("temp:bird-left", "canary");
               context.state().set("left", 1);
             }),
      parallel("lanes",
               {custom("lane",
                       [](invocation_context& context) -> agent_run {
-                        context.state().add("temp:canary-sum", 1);
+                        context.state().add("temp:bird-sum", 1);
                         co_await context.emit(text("summed"));
                       })}),
      llm({.name = "writer",
           .model = model,
           .tools = {writing_tool()},
-          .output_key = "temp:canary-output"})});
+          .output_key = "temp:bird-output"})});
 }
 
 void write_canaries(runtime& on) {
   on.sessions()
-    .create(key, {{"temp:canary-created", "canary"}, {"topic", "owls"}})
+    .create(key, {{"temp:bird-created", "canary"}, {"topic", "owls"}})
     .value();
   append_canaries(on.sessions());
-  const json delta = {{"temp:canary-run", "canary"}, {"ran", true}};
+  const json delta = {{"temp:bird-run", "canary"}, {"ran", true}};
   on.run(writing_agent(), key, {"go", delta}).wait().value();
 }
 

@@ -1,0 +1,1284 @@
+// Runs whose process ended, and that another process recovers.
+
+#include "troupe/agents/turns/recovery.hpp"
+
+#include "../runtime/staged_store.hpp"
+#include "recovered_outcome.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(recovered_runs)
+
+namespace {
+
+/// A run that was not cut, and the changes that it has committed.
+struct whole_run {
+  explicit whole_run(const recovery_tree& of) {
+    process on;
+    on.open();
+    const auto count = make_counter();
+    code = on.go(of.make(count), {"go", of.delta});
+    reason = on.reason;
+    state = show_state(on);
+    events = show_events(on.events(on.key), of.at_once);
+    calls = count->taken();
+    changes = on.log->taken();
+  }
+
+  /// A place where the run has ended behind its first `count` changes.
+  std::shared_ptr<memory_data> cut(std::size_t count) const {
+    return place_with(changes, count);
+  }
+
+  std::size_t message() const { return up_to_message(changes); }
+
+  std::string code;
+  std::string reason;
+  std::string state;
+  std::string events;
+  counts calls;
+  std::vector<store_change> changes;
+};
+
+/// The last of these changes, for the messages of checks.
+std::string last_of(const std::vector<store_change>& changes,
+                    std::size_t count) {
+  return show_event(*changes[count - 1].event, false);
+}
+
+/// Requires that a recovered run has ended as the whole one, and that its calls
+/// are the rest.
+void check_equal(process& on,
+                 const recovery_tree& of,
+                 const whole_run& whole,
+                 const counts& calls,
+                 const counts& rest) {
+  BOOST_TEST(show_state(on) == whole.state);
+  BOOST_TEST(show_events(on.events(on.key), of.at_once) == whole.events);
+  BOOST_TEST(show_counts(calls) == show_counts(rest));
+  for (const auto& [name, number] : calls)
+    if (is_body(name))
+      BOOST_TEST(number <= whole.calls.at(name), name);
+  const auto id = on.run_id();
+  for (const auto& each : on.events(on.key))
+    BOOST_TEST(each->invocation_id == id);
+}
+
+const auto each_tree = boost::unit_test::data::xrange(all_trees().size());
+
+/// Returns the number of changes up to the first event with this text, which it
+/// includes.
+std::size_t up_to_text(const std::vector<store_change>& changes,
+                       const std::string& words) {
+  for (std::size_t index = 0; index < changes.size(); ++index)
+    if (changes[index].kind == change_kind::append
+        && changes[index].event->text() == words)
+      return index + 1;
+  throw std::runtime_error("no event says " + words);
+}
+
+/// Runs `root` in a process that ends behind the event with this text. Returns
+/// the place.
+std::shared_ptr<memory_data> ended_behind(const agent& root,
+                                          const std::string& words,
+                                          user_message message = "go") {
+  process on;
+  on.open();
+  on.go(root, std::move(message));
+  const auto changes = on.log->taken();
+  return place_with(changes, up_to_text(changes, words));
+}
+
+/// A tool whose call says that it has begun and waits to be released.
+struct held_tool {
+  explicit held_tool(const counter& count)
+    : made(tool_of("held",
+                   [count, begun = begun, released = released](
+                     const json&, tool_context& context) -> json {
+                     count->add("tool:held");
+                     context.state().add("held", 1);
+                     begun->add();
+                     released->await(1);
+                     return "held";
+                   })) {}
+
+  std::shared_ptr<tally> begun = std::make_shared<tally>();
+  std::shared_ptr<tally> released = std::make_shared<tally>();
+  tool made;
+};
+
+/// An agent that calls `used`, whose name is `held`, and then says "done".
+agent holder(const counter& count, const tool& used) {
+  return thinks(count, "a", {calling("held"), {.text = "done"}}, {used});
+}
+
+/// A message that answers a call.
+content answer_to(const std::string& id, const std::string& name, json with) {
+  content message("user", {});
+  message.parts.emplace_back(function_response{id, name, std::move(with)});
+  return message;
+}
+
+/// An event by a user with any fields.
+event forged(const std::string& run, json fields) {
+  event said(content("user", {part("forged")}));
+  said.author = "user";
+  said.invocation_id = run;
+  said.extra = std::move(fields);
+  return said;
+}
+
+json metadata_of(const char* name, json data) {
+  auto fields = json::object();
+  fields["customMetadata"]["troupe"][name] = std::move(data);
+  return fields;
+}
+
+json path_fields(const std::string& path) {
+  auto fields = json::object();
+  fields["nodeInfo"]["path"] = path;
+  return fields;
+}
+
+std::size_t claims_in(process& on) {
+  std::size_t count = 0;
+  for (const auto& each : on.events(on.key))
+    count += claims_run(*each) ? 1 : 0;
+  return count;
+}
+
+} // namespace
+
+// -- every prefix ----
+
+BOOST_DATA_TEST_CASE(a_run_goes_on_from_every_event, each_tree, index) {
+  const auto& of = all_trees()[index];
+  const whole_run whole(of);
+  BOOST_TEST_REQUIRE(whole.code == "ok", of.name << ": " << whole.reason);
+  for (auto cut = whole.message(); cut <= whole.changes.size(); ++cut) {
+    BOOST_TEST_CONTEXT(of.name << " cut after " << cut << " of "
+                               << whole.changes.size() << ": "
+                               << last_of(whole.changes, cut)) {
+      process on(whole.cut(cut));
+      const auto count = make_counter();
+      const auto code = on.recover(of.make(count));
+      BOOST_TEST(code == "ok", code << ": " << on.reason);
+      BOOST_TEST(claims_in(on) == 1U);
+      check_equal(on,
+                  of,
+                  whole,
+                  count->taken(),
+                  rest_of(whole.calls, completed_in(whole.changes, cut)));
+    }
+  }
+}
+
+// The second process ends after its claim and one or two more events.
+BOOST_DATA_TEST_CASE(a_recovered_run_is_recovered_again, each_tree, index) {
+  const auto& of = all_trees()[index];
+  const whole_run whole(of);
+  for (auto cut = whole.message(); cut <= whole.changes.size(); ++cut) {
+    process second(whole.cut(cut));
+    second.recover(of.make(make_counter()));
+    auto changes = whole.changes;
+    changes.resize(cut);
+    const auto later = second.log->taken();
+    for (std::size_t more = 1; more <= std::min<std::size_t>(3, later.size());
+         ++more) {
+      changes.push_back(later[more - 1]);
+      BOOST_TEST_CONTEXT(of.name << " cut after " << cut << " and " << more
+                                 << ": " << last_of(changes, changes.size())) {
+        process third(place_with(changes, changes.size()));
+        const auto count = make_counter();
+        const auto code = third.recover(of.make(count));
+        BOOST_TEST(code == "ok", code << ": " << third.reason);
+        BOOST_TEST(claims_in(third) == 2U);
+        check_equal(
+          third,
+          of,
+          whole,
+          count->taken(),
+          rest_of(whole.calls, completed_in(changes, changes.size())));
+      }
+    }
+  }
+}
+
+// -- calls that are made again ----
+
+BOOST_AUTO_TEST_CASE(a_call_is_made_again_with_its_id) {
+  const auto ids = std::make_shared<std::vector<std::string>>();
+  const auto tells_id
+    = tool_of("tells", [ids](const json&, tool_context& context) -> json {
+        ids->push_back(context.function_call_id());
+        return "told";
+      });
+  const auto make = [&](const counter& count) {
+    return thinks(count, "a", {calling("tells"), {.text = "done"}}, {tells_id});
+  };
+  process on;
+  on.open();
+  BOOST_TEST_REQUIRE(on.go(make(make_counter())) == "ok");
+  const auto changes = on.log->taken();
+  // Behind the model's answer.
+  process second(place_with(changes, up_to_message(changes) + 1));
+  BOOST_TEST(second.recover(make(make_counter())) == "ok");
+  BOOST_TEST_REQUIRE(ids->size() == 2U);
+  BOOST_TEST(ids->at(0) == ids->at(1));
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_has_ended_does_not_run_again) {
+  const auto make = [](const counter& count) {
+    return sequential("s",
+                      {adder(count, "first", "n"),
+                       adder(count, "second", "n"),
+                       adder(count, "third", "n")});
+  };
+  process on;
+  on.open();
+  BOOST_TEST_REQUIRE(on.go(make(make_counter())) == "ok");
+  const auto changes = on.log->taken();
+  const auto message = up_to_message(changes);
+  for (std::size_t events = 0; events <= 3; ++events) {
+    process second(place_with(changes, message + events));
+    const auto count = make_counter();
+    BOOST_TEST(second.recover(make(count)) == "ok");
+    // An agent has ended once the next one has an event.
+    BOOST_TEST(count->of("body:first") == (events > 1 ? 0 : 1));
+    BOOST_TEST(count->of("body:second") == (events > 2 ? 0 : 1));
+    BOOST_TEST(count->of("body:third") == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_update_returns_the_value_that_it_had_written) {
+  const auto got = std::make_shared<std::vector<int>>();
+  const auto root
+    = custom("a", [got](invocation_context& context) -> agent_run {
+        const auto written
+          = co_await context.update("n", [](const std::optional<json>& now) {
+              return json((now ? now->get<int>() : 0) + 1);
+            });
+        got->push_back(written.get<int>());
+        context.state().add("n", 10);
+        co_await context.emit(text("behind"));
+      });
+  const auto place = ended_behind(root, "behind");
+  process second(place);
+  BOOST_TEST(second.recover(root) == "ok");
+  BOOST_TEST_REQUIRE(got->size() == 2U);
+  BOOST_TEST(got->at(0) == 1);
+  BOOST_TEST(got->at(1) == 1);
+  BOOST_TEST(second.state(second.key).at("n") == 11);
+}
+
+BOOST_AUTO_TEST_CASE(callbacks_around_the_run_are_called_once) {
+  const auto plugins_of = [](const counter& count) {
+    plugin made;
+    made.name = "counts";
+    made.before_run = [count](callback_context& context) {
+      count->add("before");
+      context.state().add("before", 1);
+    };
+    made.after_run = [count](callback_context& context) {
+      count->add("after");
+      context.state().add("after", 1);
+    };
+    return std::vector{made};
+  };
+  const auto make = [](const counter& count) {
+    return sequential("s",
+                      {adder(count, "first", "n"), adder(count, "last", "n")});
+  };
+  process on(make_memory_data(), {}, plugins_of(make_counter()));
+  on.open();
+  BOOST_TEST_REQUIRE(on.go(make(make_counter())) == "ok");
+  const auto changes = on.log->taken();
+  const auto message = up_to_message(changes);
+  // The last event has the changes of `after_run`.
+  for (auto cut = message; cut <= changes.size(); ++cut) {
+    const auto count = make_counter();
+    process second(place_with(changes, cut), {}, plugins_of(count));
+    BOOST_TEST(second.recover(make(make_counter())) == "ok");
+    BOOST_TEST(show_state(second) == show_state(on));
+    BOOST_TEST(count->of("before") == (cut == message ? 1 : 0));
+    BOOST_TEST(count->of("after") == (cut == changes.size() ? 0 : 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_handle_delivers_only_new_events) {
+  const auto make = [](const counter& count) {
+    return sequential("s",
+                      {adder(count, "first", "n"),
+                       adder(count, "second", "n"),
+                       adder(count, "third", "n")});
+  };
+  process second(ended_behind(make(make_counter()), "second was here"));
+  auto started
+    = second.runtime.recover(make(make_counter()), second.key, second.run_id());
+  BOOST_TEST(started.invocation_id() == second.run_id());
+  std::string said;
+  for (const auto& each : started)
+    said += each->text();
+  BOOST_TEST(said == "third was here");
+}
+
+// -- two processes ----
+
+BOOST_AUTO_TEST_CASE(a_process_that_lost_its_run_commits_nothing_more) {
+  const auto place = make_memory_data();
+  process first(place);
+  process second(place);
+  first.open();
+  const auto count = make_counter();
+  const held_tool held(count);
+  auto stuck = first.runtime.run(
+    holder(count, held.made), first.key, user_message("go"));
+  held.begun->await(1);
+  const auto again = make_counter();
+  BOOST_TEST(second.recover(holder(again, counting_tool(again, "held")))
+             == "ok");
+  const auto events = second.events(second.key).size();
+  const auto state = show_state(second);
+  held.released->add();
+  BOOST_TEST(code_of(stuck.wait().get()) == "cancelled");
+  BOOST_TEST(second.events(second.key).size() == events);
+  BOOST_TEST(first.events(first.key).size() == events);
+  BOOST_TEST(show_state(second) == state);
+  BOOST_TEST(second.state(second.key).at("held") == 1);
+  BOOST_TEST(count->of("model:a") == 1);
+  BOOST_TEST(again->of("model:a") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_of_a_model_comes_too_late) {
+  const auto place = make_memory_data();
+  process first(place);
+  process second(place);
+  first.open();
+  const auto held = std::make_shared<held_model>();
+  auto stuck
+    = first.runtime.run(asks("a", held), first.key, user_message("go"));
+  held->asked.await(1);
+  BOOST_TEST(second.recover(thinks(make_counter(), "a", {{.text = "second"}}))
+             == "ok");
+  held->answer("first");
+  const auto ended = stuck.wait().get();
+  BOOST_TEST(code_of(ended) == "cancelled");
+  BOOST_TEST(reason_of(ended).find("another process has recovered")
+               != std::string::npos,
+             reason_of(ended));
+  const auto texts = second.texts(second.key);
+  BOOST_TEST(std::ranges::count(texts, "second") == 1);
+  BOOST_TEST(std::ranges::count(texts, "first") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_recovery_is_taken_over_by_another_one) {
+  const auto count = make_counter();
+  process whole;
+  whole.open();
+  BOOST_TEST_REQUIRE(whole.go(holder(count, counting_tool(count, "held")))
+                     == "ok");
+  const auto changes = whole.log->taken();
+  const auto place = place_with(changes, up_to_message(changes));
+  process second(place);
+  process third(place);
+  const held_tool held(make_counter());
+  auto stuck = second.runtime.recover(
+    holder(make_counter(), held.made), second.key, second.run_id());
+  held.begun->await(1);
+  const auto last = make_counter();
+  BOOST_TEST(third.recover(holder(last, counting_tool(last, "held"))) == "ok");
+  // The answer of the model was stored by the second process.
+  BOOST_TEST(show_counts(last->taken()) == "model:a=1 tool:held=1 ");
+  held.released->add();
+  BOOST_TEST(code_of(stuck.wait().get()) == "cancelled");
+  BOOST_TEST(show_state(third) == show_state(whole));
+  BOOST_TEST(show_events(third.events(third.key), false)
+             == show_events(whole.events(whole.key), false));
+  BOOST_TEST(claims_in(third) == 2U);
+}
+
+// The slower process has decided its claim before the other one commits.
+BOOST_AUTO_TEST_CASE(a_claim_that_comes_second_is_a_conflict) {
+  const auto count = make_counter();
+  process whole;
+  whole.open();
+  const auto make
+    = [](const counter& by) { return holder(by, counting_tool(by, "held")); };
+  BOOST_TEST_REQUIRE(whole.go(make(count)) == "ok");
+  const auto changes = whole.log->taken();
+  staged_place shared;
+  shared.place = place_with(changes, up_to_message(changes));
+  runtime_fixture slow(shared.options());
+  process fast(shared.place);
+  const auto id = fast.run_id();
+  shared.script->hold();
+  const auto lost = make_counter();
+  auto waits = slow.runtime.recover(make(lost), fast.key, id);
+  shared.script->arrived.await(1);
+  BOOST_TEST(fast.recover(make(make_counter())) == "ok");
+  shared.script->release();
+  const auto ended = waits.wait().get();
+  BOOST_TEST((code_of(ended) == "conflict" || code_of(ended) == "cancelled"),
+             code_of(ended));
+  BOOST_TEST(reason_of(ended).find("another process has recovered")
+               != std::string::npos,
+             reason_of(ended));
+  BOOST_TEST(show_counts(lost->taken()) == "");
+  BOOST_TEST(show_state(fast) == show_state(whole));
+  BOOST_TEST(claims_in(fast) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(of_two_recoveries_at_once_one_counts) {
+  const auto& of = all_trees()[1];
+  const whole_run whole(of);
+  for (std::size_t round = 0; round < 10; ++round) {
+    const auto place = whole.cut(whole.message());
+    process one(place);
+    process two(place);
+    const auto id = one.run_id();
+    two.run_id(); // Both have the session in memory.
+    std::vector<std::string> codes(2);
+    on_threads(2, [&](std::size_t index) {
+      auto& on = index == 0 ? one : two;
+      codes[index]
+        = on.end_of(on.runtime.recover(of.make(make_counter()), on.key, id));
+    });
+    const auto shown = codes[0] + " " + codes[1];
+    BOOST_TEST(std::ranges::count(codes, "ok") == 1, shown);
+    // The other one came too late: during the recovery, or behind its end.
+    for (const auto& each : codes)
+      BOOST_TEST((each == "ok" || each == "conflict" || each == "cancelled"
+                  || each == "busy" || each == "not_found"),
+                 shown);
+    BOOST_TEST(show_state(one) == whole.state);
+    BOOST_TEST(show_events(one.events(one.key), of.at_once) == whole.events);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_is_active_here_is_not_recovered) {
+  process on;
+  on.open();
+  const auto count = make_counter();
+  const held_tool held(count);
+  auto started
+    = on.runtime.run(holder(count, held.made), on.key, user_message("go"));
+  held.begun->await(1);
+  const auto events = on.events(on.key).size();
+  BOOST_TEST(on.recover(holder(count, held.made)) == "busy");
+  BOOST_TEST(on.tells(on.run_id()), on.reason);
+  BOOST_TEST(on.events(on.key).size() == events);
+  held.released->add();
+  BOOST_TEST(code_of(started.wait().get()) == "ok");
+  BOOST_TEST(claims_in(on) == 0U);
+}
+
+// -- refusals ----
+
+BOOST_AUTO_TEST_CASE(only_runs_that_the_session_has_are_recovered) {
+  const auto make = [] { return adder(make_counter(), "a", "n"); };
+  process on;
+  on.open();
+  BOOST_TEST_REQUIRE(on.go(make()) == "ok");
+  const auto events = on.events(on.key).size();
+  BOOST_TEST(on.recover(make(), {}, "nothing") == "not_found");
+  BOOST_TEST(on.tells("nothing"), on.reason);
+  BOOST_TEST(on.end_of(on.runtime.recover(make(), on.key, ""))
+             == "invalid_argument");
+  BOOST_TEST(on.tells("empty"), on.reason);
+  const session_key nowhere("press", "ann", "nowhere");
+  BOOST_TEST(on.end_of(on.runtime.recover(make(), nowhere, on.run_id()))
+             == "not_found");
+  BOOST_TEST(on.tells("nowhere"), on.reason);
+  BOOST_TEST(on.events(on.key).size() == events);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_has_paused_is_answered) {
+  const auto place = make_memory_data();
+  process first(place);
+  first.open();
+  BOOST_TEST_REQUIRE(first.go(one_call("a", order())) == "ok");
+  BOOST_TEST_REQUIRE(first.waits.size() == 1U);
+  process second(place);
+  const auto events = second.events(second.key).size();
+  BOOST_TEST(second.recover(one_call("a", order())) == "not_found");
+  BOOST_TEST(second.tells("paused"), second.reason);
+  BOOST_TEST(second.events(second.key).size() == events);
+  BOOST_TEST(second.sessions().open_calls(second.key).value().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(recoveries_are_counted_over_all_processes) {
+  process first;
+  first.open();
+  BOOST_TEST_REQUIRE(first.go(says("a", "fine")) == "ok");
+  auto changes = first.log->taken();
+  changes.resize(up_to_message(changes));
+  // Two processes end behind their claims.
+  for (int count = 1; count <= 2; ++count) {
+    process ended(place_with(changes, changes.size()));
+    BOOST_TEST(ended.recover(says("a", "fine"), {.recoveries_max = 2}) == "ok");
+    changes.push_back(ended.log->taken().front());
+  }
+  process on(place_with(changes, changes.size()));
+  const auto events = on.events(on.key).size();
+  BOOST_TEST(claims_in(on) == 2U);
+  BOOST_TEST(on.recover(says("a", "fine"), {.recoveries_max = 2})
+             == "limit_exceeded");
+  BOOST_TEST(on.tells("recoveries_max"), on.reason);
+  BOOST_TEST(on.events(on.key).size() == events);
+  BOOST_TEST(on.recover(says("a", "fine")) == "ok");
+  BOOST_TEST(claims_in(on) == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(no_run_is_recovered_more_than_never) {
+  process on(ended_behind(says("a", "x"), "x"));
+  BOOST_TEST(on.recover(says("a", "x"), {.recoveries_max = 0})
+             == "limit_exceeded");
+  BOOST_TEST(claims_in(on) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_are_lost_have_to_be_allowed) {
+  const auto root
+    = sequential("s",
+                 {custom("a",
+                         [](invocation_context& context) -> agent_run {
+                           context.state().set("temp:x", 1);
+                           co_await context.emit(text("set"));
+                         }),
+                  says("b", "behind"),
+                  tells("c", "temp:x")});
+  for (const auto* words : {"set", "behind"}) {
+    process on(ended_behind(root, words));
+    const auto events = on.events(on.key).size();
+    BOOST_TEST(on.recover(root) == "conflict");
+    BOOST_TEST(on.tells("temp:x"), on.reason);
+    BOOST_TEST(on.tells("allow_lost_temp"), on.reason);
+    BOOST_TEST(on.events(on.key).size() == events);
+    BOOST_TEST(on.recover(root, {.allow_lost_temp = true}) == "ok");
+  }
+  process on(ended_behind(root, "behind"));
+  BOOST_TEST(on.recover(root, {.allow_lost_temp = true}) == "ok");
+  // `a` does not run again.
+  BOOST_TEST(on.texts(on.key).back() == "absent");
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_the_message_are_lost_too) {
+  const auto root = says("a", "x");
+  process on(ended_behind(root, "x", {"go", {{"temp:said", 1}, {"kept", 1}}}));
+  BOOST_TEST(on.recover(root) == "conflict");
+  BOOST_TEST(on.tells("temp:said"), on.reason);
+  BOOST_TEST(!on.tells("kept"), on.reason);
+  BOOST_TEST(claims_in(on) == 0U);
+  BOOST_TEST(on.recover(root, {.allow_lost_temp = true}) == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_a_lane_are_lost_until_it_has_ended) {
+  const auto one = custom("one", [](invocation_context& context) -> agent_run {
+    context.state().set("temp:x", 1);
+    co_await context.emit(text("set"));
+    co_await context.emit(text("later"));
+  });
+  const auto root
+    = sequential("s",
+                 {parallel({.name = "p", .isolate_temp = true}, {one}),
+                  says("b", "behind")});
+  process active(ended_behind(root, "set"));
+  BOOST_TEST(active.recover(root) == "conflict");
+  BOOST_TEST(active.tells("temp:x"), active.reason);
+  BOOST_TEST(active.recover(root, {.allow_lost_temp = true}) == "ok");
+  BOOST_TEST(active.texts(active.key).back() == "behind");
+  process ended(ended_behind(root, "behind"));
+  BOOST_TEST(ended.recover(root) == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(a_message_that_was_taken_back_is_not_recovered) {
+  process on(ended_behind(says("a", "x"), "x"));
+  const auto id = on.run_id();
+  on.sessions().rewind(on.key, rewind_target::before_run(id)).value();
+  BOOST_TEST(on.recover(says("a", "x"), {}, id) == "not_found");
+  BOOST_TEST(on.tells("rewind"), on.reason);
+  BOOST_TEST(claims_in(on) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_rewind_within_the_run_takes_its_later_steps_back) {
+  const auto make = [](const counter& count) {
+    return sequential("s",
+                      {adder(count, "first", "n"),
+                       adder(count, "second", "n"),
+                       adder(count, "third", "n")});
+  };
+  process on;
+  on.open();
+  BOOST_TEST_REQUIRE(on.go(make(make_counter())) == "ok");
+  const auto changes = on.log->taken();
+  process second(place_with(changes, up_to_text(changes, "third was here")));
+  // Behind the message and the event of `first`.
+  second.sessions().rewind(second.key, rewind_target::to(2)).value();
+  BOOST_TEST(second.state(second.key).at("n") == 1);
+  const auto count = make_counter();
+  BOOST_TEST(second.recover(make(count)) == "ok");
+  BOOST_TEST(count->of("body:second") == 1);
+  BOOST_TEST(count->of("body:third") == 1);
+  BOOST_TEST(second.state(second.key).at("n") == 3);
+}
+
+// -- changed programs ----
+
+namespace {
+
+std::vector<agent> spoken(const std::vector<std::string>& names) {
+  std::vector<agent> all;
+  for (const auto& each : names)
+    all.push_back(says(each, "I am " + each));
+  return all;
+}
+
+struct changed_program {
+  agent before;
+  std::string words; ///< Of the last event.
+  agent now;
+  std::vector<std::string> told; ///< Parts of the reason.
+};
+
+void check_changed(const changed_program& is) {
+  process on(ended_behind(is.before, is.words));
+  const auto state = show_state(on);
+  const auto events = show_events(on.events(on.key), false);
+  BOOST_TEST(on.recover(is.now) == "conflict");
+  for (const auto& each : is.told)
+    BOOST_TEST(on.tells(each), each << " in " << on.reason);
+  BOOST_TEST(show_state(on) == state);
+  BOOST_TEST(show_events(on.events(on.key), false) == events);
+}
+
+workflow_node silent(const std::string& name) {
+  return function(name, [name](node_context&) { return json(name); });
+}
+
+agent row_of(std::vector<workflow_node> nodes) {
+  std::vector<workflow_edge> edges;
+  std::string last = workflow_start;
+  for (const auto& each : nodes) {
+    edges.push_back({last, each.name});
+    last = each.name;
+  }
+  return workflow(
+    {.name = "w", .nodes = std::move(nodes), .edges = std::move(edges)});
+}
+
+workflow_node speaking(const std::string& name) {
+  return function(
+    name, [name](node_context& context) -> task<std::optional<node_output>> {
+      co_await context.emit(text("I am {}", name));
+      co_return node_output(name);
+    });
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(another_order_of_agents_is_told) {
+  check_changed({.before = sequential("s", spoken({"one", "two", "three"})),
+                 .words = "I am two",
+                 .now = sequential("s", spoken({"two", "one", "three"})),
+                 .told = {"'one'", "'two'", "order", "s@1"}});
+  check_changed({.before = loop({.name = "s", .max_iterations = 2},
+                                spoken({"one", "two", "three"})),
+                 .words = "I am two",
+                 .now = loop({.name = "s", .max_iterations = 2},
+                             spoken({"two", "one", "three"})),
+                 .told = {"'one'", "'two'", "order"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_agent_is_told) {
+  check_changed({.before = sequential("s", spoken({"one", "two", "three"})),
+                 .words = "I am two",
+                 .now = sequential("s", spoken({"one", "three"})),
+                 .told = {"'s'", "'two'"}});
+  check_changed({.before = parallel("p", spoken({"one"})),
+                 .words = "I am one",
+                 .now = parallel("p", spoken({"three"})),
+                 .told = {"'p'", "'one'"}});
+}
+
+BOOST_AUTO_TEST_CASE(another_root_is_told) {
+  check_changed({.before = says("old", "I am old"),
+                 .words = "I am old",
+                 .now = says("young", "I am young"),
+                 .told = {"'old'", "'young'"}});
+}
+
+BOOST_AUTO_TEST_CASE(another_kind_of_agent_is_told) {
+  check_changed(
+    {.before = sequential("s", spoken({"a", "b"})),
+     .words = "I am a",
+     .now = sequential("s", {sequential("a", spoken({"x"})), says("b", "b")}),
+     .told = {"'a'", "kind"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_changed_workflow_is_told) {
+  check_changed({.before = row_of({silent("a"), speaking("b"), silent("c")}),
+                 .words = "I am b",
+                 .now = row_of({silent("a"), speaking("b")}),
+                 .told = {"'w'", "'b'"}});
+  check_changed({.before = row_of({silent("a"), speaking("b")}),
+                 .words = "I am b",
+                 .now = row_of({silent("a"), speaking("b"), silent("more")}),
+                 .told = {"'w'", "'b'"}});
+  // A changed row of a node that has not begun.
+  check_changed({.before = row_of({silent("a"), speaking("b")}),
+                 .words = "I am b",
+                 .now = row_of({silent("a"), speaking("b2")}),
+                 .told = {"'w'"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_says_something_else_is_a_conflict) {
+  check_changed({.before = says("a", "before"),
+                 .words = "before",
+                 .now = says("a", "after"),
+                 .told = {"other content"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_updates_another_key_is_a_conflict) {
+  const auto updating = [](const std::string& key) {
+    return custom("a", [key](invocation_context& context) -> agent_run {
+      co_await context.update(
+        key, [](const std::optional<json>&) { return json(1); });
+      co_await context.emit(text("updated"));
+    });
+  };
+  check_changed({.before = updating("x"),
+                 .words = "updated",
+                 .now = updating("y"),
+                 .told = {"'a'", "'y'"}});
+}
+
+// -- runs that go on from a pause ----
+
+namespace {
+
+agent orders(const counter& count) {
+  return thinks(count, "a", {calling("order"), {.text = "done"}}, {order()});
+}
+
+/// A place where a run has paused for `order`, and the process of the run with
+/// the answer has ended behind its message.
+struct answered_place {
+  answered_place() {
+    process on;
+    on.open();
+    on.go(orders(make_counter()));
+    call = on.waits.at(0);
+    on.go(orders(make_counter()), answer());
+    changes = on.log->taken();
+    std::size_t messages = 0;
+    for (std::size_t index = 0; index < changes.size(); ++index)
+      if (changes[index].kind == change_kind::append
+          && changes[index].event->author == "user" && ++messages == 2) {
+        run = changes[index].event->invocation_id;
+        place = place_with(changes, index + 1);
+      }
+  }
+
+  content answer() const {
+    return answer_to(call, "order", json{{"result", "three"}});
+  }
+
+  std::string call;
+  std::string run;
+  std::vector<store_change> changes;
+  std::shared_ptr<memory_data> place;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_run_that_went_on_from_a_pause_is_recovered) {
+  const answered_place at;
+  BOOST_TEST_REQUIRE(at.place != nullptr);
+  process on(at.place);
+  const auto count = make_counter();
+  BOOST_TEST(on.recover(orders(count), {}, at.run) == "ok");
+  BOOST_TEST(on.texts(on.key).back() == "done");
+  BOOST_TEST(show_counts(count->taken()) == "model:a=1 ");
+  BOOST_TEST(on.state(on.key).at("ordered") == 1);
+  BOOST_TEST(on.sessions().open_calls(on.key).value().empty());
+  // The run before has paused, and is over.
+  BOOST_TEST(on.recover(orders(count)) == "conflict");
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_recovery_gives_its_pause_back) {
+  const answered_place at;
+  BOOST_TEST_REQUIRE(at.place != nullptr);
+  process on(at.place);
+  scripted_reply refusal;
+  refusal.failure = "no model today";
+  const auto broken = uses("a", scripted({{"a", {refusal}}}), {order()});
+  BOOST_TEST(on.recover(broken, {}, at.run) == "model_failed");
+  BOOST_TEST_REQUIRE(on.sessions().open_calls(on.key).value().size() == 1U);
+  BOOST_TEST(on.recover(orders(make_counter()), {}, at.run) == "not_found");
+  BOOST_TEST(on.go(orders(make_counter()), at.answer()) == "ok");
+  BOOST_TEST(on.texts(on.key).back() == "done");
+  BOOST_TEST(on.state(on.key).at("ordered") == 1);
+}
+
+namespace {
+
+/// A question of a node, and what follows it.
+agent asking_graph(const counter& count) {
+  return workflow({.name = "w",
+                   .nodes = {counting_node(count, "a"),
+                             function("q",
+                                      [](node_context& context) {
+                                        const auto answer
+                                          = context.ask("How many?");
+                                        context.state().add("asked", 1);
+                                        return answer;
+                                      }),
+                             counting_node(count, "z")},
+                   .edges = {{"START", "a"}, {"a", "q"}, {"q", "z"}}});
+}
+
+const std::vector<recovery_tree>& pausing_trees() {
+  static const std::vector<recovery_tree> all{
+    {.name = "long_running", .make = orders},
+    {.name = "confirmation",
+     .make =
+       [](const counter& count) {
+         return thinks(count, "a", {calling("pay"), {.text = "done"}}, {pay()});
+       }},
+    {.name = "beside_another_tool",
+     .make =
+       [](const counter& count) {
+         scripted_reply both;
+         both.function_calls
+           = {{"", "one", json::object()}, {"", "order", json::object()}};
+         return thinks(count,
+                       "a",
+                       {both, {.text = "done"}},
+                       {counting_tool(count, "one"), order()});
+       }},
+    {.name = "question", .make = asking_graph},
+    {.name = "in_a_sequence",
+     .make =
+       [](const counter& count) {
+         return sequential(
+           "s",
+           {adder(count, "first", "n"), orders(count), adder(count, "z", "n")});
+       }},
+    {.name = "in_a_body",
+     .make =
+       [](const counter& count) {
+         const auto below = orders(count);
+         const auto first = adder(count, "first", "n");
+         return custom(
+           "boss",
+           [first, below](invocation_context& context) -> agent_run {
+             co_await context.run(first);
+             co_await context.run(below);
+             context.state().add("boss", 1);
+             co_await context.emit(text("boss is done"));
+           },
+           {first, below});
+       }},
+    {.name = "in_lanes",
+     .make =
+       [](const counter& count) {
+         return sequential(
+           "s",
+           {parallel(
+              "p",
+              {orders(count),
+               thinks(count, "b", {calling("pay"), {.text = "paid"}}, {pay()}),
+               adder(count, "c", "n")}),
+            adder(count, "last", "n")});
+       },
+     .at_once = true}};
+  return all;
+}
+
+/// Answers all calls that a process waits for.
+content answers_to(process& on) {
+  content message("user", {});
+  for (const auto& said : on.events(on.key))
+    for (const auto& element : said->content.parts) {
+      const auto* call = element.call();
+      if (call == nullptr || std::ranges::count(on.waits, call->id) == 0)
+        continue;
+      auto with = call->name == "adk_request_confirmation"
+                    ? yes
+                    : json::object({{"result", 7}});
+      message.parts.emplace_back(
+        function_response{call->id, call->name, std::move(with)});
+    }
+  return message;
+}
+
+bool is_pause(const store_change& change) {
+  return change.event && change.event->actions.extra.data().is_object()
+         && change.event->actions.extra.data().contains("agentState")
+         && change.event->actions.extra.data()
+              .at("agentState")
+              .contains("waitsFor");
+}
+
+} // namespace
+
+BOOST_DATA_TEST_CASE(runs_that_pause_go_on_from_every_event,
+                     boost::unit_test::data::xrange(pausing_trees().size()),
+                     index) {
+  const auto& of = pausing_trees()[index];
+  process whole;
+  whole.open();
+  const auto first_calls = make_counter();
+  BOOST_TEST_REQUIRE(whole.go(of.make(first_calls)) == "ok");
+  BOOST_TEST_REQUIRE(!whole.waits.empty());
+  const auto paused_state = show_state(whole);
+  const auto paused_events = show_events(whole.events(whole.key), of.at_once);
+  const auto paused_waits = whole.waits.size();
+  const auto paused = whole.log->taken().size();
+  const auto later_calls = make_counter();
+  BOOST_TEST_REQUIRE(whole.go(of.make(later_calls), answers_to(whole)) == "ok");
+  BOOST_TEST_REQUIRE(whole.waits.empty());
+  const auto changes = whole.log->taken();
+  const auto last_run = changes.back().event->invocation_id;
+  const auto check_end = [&](process& on, const std::string& code) {
+    BOOST_TEST(code == "ok", code << ": " << on.reason);
+    BOOST_TEST(on.waits.empty());
+    BOOST_TEST(show_state(on) == show_state(whole));
+    BOOST_TEST(show_events(on.events(on.key), of.at_once)
+               == show_events(whole.events(whole.key), of.at_once));
+  };
+  for (auto cut = up_to_message(changes); cut <= changes.size(); ++cut) {
+    BOOST_TEST_CONTEXT(of.name << " cut after " << cut << " of " << paused
+                               << " and " << changes.size() << ": "
+                               << last_of(changes, cut)) {
+      process on(place_with(changes, cut));
+      const auto count = make_counter();
+      const auto done = completed_in(changes, cut);
+      if (cut < paused) {
+        const auto code = on.recover(of.make(count));
+        BOOST_TEST(code == "ok", code << ": " << on.reason);
+        BOOST_TEST(on.waits.size() == paused_waits);
+        BOOST_TEST(show_state(on) == paused_state);
+        BOOST_TEST(show_events(on.events(on.key), of.at_once) == paused_events);
+        BOOST_TEST(show_counts(count->taken())
+                   == show_counts(rest_of(first_calls->taken(), done)));
+        check_end(on, on.go(of.make(make_counter()), answers_to(on)));
+      } else if (cut == paused) {
+        BOOST_TEST_REQUIRE(is_pause(changes[cut - 1]));
+        BOOST_TEST(on.recover(of.make(count)) == "conflict");
+      } else {
+        check_end(on, on.recover(of.make(count), {}, last_run));
+        auto before = completed_in(changes, paused);
+        BOOST_TEST(
+          show_counts(count->taken())
+          == show_counts(rest_of(later_calls->taken(), rest_of(done, before))));
+      }
+    }
+  }
+}
+
+// -- later turns ----
+
+BOOST_AUTO_TEST_CASE(the_conversation_stays_with_the_agent_that_has_it) {
+  const auto make = [](const counter& count) {
+    auto chat
+      = thinker(count,
+                "chat",
+                {calling("transfer_to_agent", {{"agent_name", "billing"}})});
+    return llm(std::move(chat), {thinks(count, "billing", {{.text = "paid"}})});
+  };
+  process whole;
+  whole.open();
+  BOOST_TEST_REQUIRE(whole.go(make(make_counter())) == "ok");
+  BOOST_TEST_REQUIRE(whole.texts(whole.key).back() == "paid");
+  const auto changes = whole.log->taken();
+  for (auto cut = up_to_message(changes); cut <= changes.size(); ++cut) {
+    process on(place_with(changes, cut));
+    BOOST_TEST(on.recover(make(make_counter())) == "ok");
+    const auto count = make_counter();
+    BOOST_TEST(on.go(make(count), "and now?") == "ok");
+    BOOST_TEST(show_counts(count->taken()) == "model:billing=1 ",
+               "cut after " << cut);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_later_run_does_not_hide_the_one_before) {
+  const auto make = [](const counter& count) {
+    return sequential("s",
+                      {adder(count, "first", "n"), adder(count, "last", "n")});
+  };
+  process on(ended_behind(make(make_counter()), "first was here"));
+  const auto id = on.run_id();
+  BOOST_TEST(on.go(make(make_counter()), "again") == "ok");
+  BOOST_TEST(on.state(on.key).at("n") == 3);
+  const auto count = make_counter();
+  BOOST_TEST(on.recover(make(count), {}, id) == "ok");
+  BOOST_TEST(on.state(on.key).at("n") == 4);
+  BOOST_TEST(on.events(on.key).back()->invocation_id == id);
+}
+
+// The first event behind lost keys names them. A body that makes this event
+// again, when its writer does not run again, makes the same event.
+BOOST_AUTO_TEST_CASE(a_body_repeats_an_event_that_names_lost_keys) {
+  const auto sets
+    = [](callback_context& context) { context.state().set("temp:x", 1); };
+  const auto body = [](invocation_context& context) -> agent_run {
+    co_await context.emit(text("one"));
+    co_await context.emit(text("two"));
+  };
+  const auto with_callback
+    = custom(custom_options{.name = "a", .run = body, .before_agent = {sets}});
+  const auto behind_another
+    = sequential("s",
+                 {custom("w",
+                         [](invocation_context& context) -> agent_run {
+                           co_await context.emit(text("zero"));
+                           context.state().set("temp:x", 1);
+                         }),
+                  custom("a", body)});
+  for (const auto& root : {with_callback, behind_another}) {
+    process on(ended_behind(root, "one"));
+    BOOST_TEST(on.recover(root) == "conflict");
+    BOOST_TEST(on.tells("temp:x"), on.reason);
+    const auto code = on.recover(root, {.allow_lost_temp = true});
+    BOOST_TEST(code == "ok", code << ": " << on.reason);
+    const auto texts = on.texts(on.key);
+    BOOST_TEST(std::ranges::count(texts, "one") == 1);
+    BOOST_TEST(std::ranges::count(texts, "two") == 1);
+  }
+}
+
+// -- events by users ----
+
+namespace {
+
+const std::vector<json>& forged_fields() {
+  static const std::vector<json> all = [] {
+    auto placed = [](const std::string& path, json fields) {
+      fields["nodeInfo"]["path"] = path;
+      return fields;
+    };
+    return std::vector<json>{
+      metadata_of("recovers", 1),
+      metadata_of("recovers", 7),
+      path_fields("s@1/third@1"),
+      path_fields("s@1/other@1"),
+      path_fields("s@1"),
+      placed("s@1", metadata_of("step", "after_agent")),
+      placed("s@1/first@1", metadata_of("step", "after_agent")),
+      placed("s@1/second@1", metadata_of("step", "after_agent")),
+      placed("s@1/second@1", metadata_of("step", "state")),
+      metadata_of("step", "before_run"),
+      metadata_of("answers", true),
+      metadata_of("temp", json::array({"x"})),
+      placed("s@1/second@1", metadata_of("temp", json::array({"x"}))),
+      metadata_of("items", json::array({1, 2})),
+      metadata_of("result", 5)};
+  }();
+  return all;
+}
+
+agent three_steps(const counter& count) {
+  return sequential("s",
+                    {adder(count, "first", "n"),
+                     thinks(count,
+                            "second",
+                            {calling("one"), {.text = "middle"}},
+                            {counting_tool(count, "one")}),
+                     adder(count, "third", "n")});
+}
+
+} // namespace
+
+BOOST_DATA_TEST_CASE(an_event_by_a_user_changes_no_recovery,
+                     boost::unit_test::data::xrange(forged_fields().size()),
+                     index) {
+  const auto& fields = forged_fields()[index];
+  const recovery_tree of{.name = "three_steps", .make = three_steps};
+  const whole_run whole(of);
+  for (auto cut = whole.message(); cut < whole.changes.size(); ++cut) {
+    BOOST_TEST_CONTEXT(to_text(fields) << " after " << cut) {
+      process on(whole.cut(cut));
+      const auto id = on.run_id();
+      BOOST_TEST_REQUIRE(on.append(on.key, forged(id, fields)) == "ok");
+      const auto count = make_counter();
+      const auto code = on.recover(three_steps(count));
+      BOOST_TEST(code == "ok", code << ": " << on.reason);
+      BOOST_TEST(show_state(on) == whole.state);
+      BOOST_TEST(
+        show_counts(count->taken())
+        == show_counts(rest_of(whole.calls, completed_in(whole.changes, cut))));
+      std::string shown;
+      for (const auto& each : on.events(on.key))
+        if (each->text() != "forged" && !claims_run(*each))
+          shown
+            += with_names(show_event(*each, false), calls_in(on.events(on.key)))
+               + "\n";
+      BOOST_TEST(shown == whole.events);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_pause_by_a_user_changes_no_recovery) {
+  const recovery_tree of{.name = "three_steps", .make = three_steps};
+  const whole_run whole(of);
+  for (const auto* name : {"waitsFor", "releases"}) {
+    process on(whole.cut(whole.message() + 1));
+    auto said = forged(on.run_id(), json());
+    auto state = json::object();
+    if (name == std::string("waitsFor"))
+      state[name] = json::array({"x"});
+    else
+      state[name] = on.events(on.key).front()->id;
+    said.actions.extra = json::object({{"agentState", std::move(state)}});
+    BOOST_TEST_REQUIRE(on.append(on.key, std::move(said)) == "ok");
+    const auto code = on.recover(three_steps(make_counter()));
+    BOOST_TEST(code == "ok", name << ": " << on.reason);
+    BOOST_TEST(show_state(on) == whole.state);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_user_can_take_no_run_away) {
+  const auto place = make_memory_data();
+  process first(place);
+  process second(place);
+  first.open();
+  const auto count = make_counter();
+  const held_tool held(count);
+  auto started = first.runtime.run(
+    holder(count, held.made), first.key, user_message("go"));
+  held.begun->await(1);
+  BOOST_TEST_REQUIRE(
+    second.append(second.key,
+                  forged(second.run_id(), metadata_of("recovers", 1)))
+    == "ok");
+  held.released->add();
+  BOOST_TEST(code_of(started.wait().get()) == "ok");
+  BOOST_TEST(first.texts(first.key).back() == "done");
+}
+
+// -- retries ----
+
+namespace {
+
+/// Simulated time that notes the delays of its timers.
+class noting_environment : public simulated_environment {
+public:
+  using simulated_environment::simulated_environment;
+
+  void call_after(std::chrono::nanoseconds delay,
+                  std::function<void()> done) override {
+    simulated_environment::call_after(delay, std::move(done));
+    const std::lock_guard guard(mutex_);
+    delays_.push_back(delay);
+    noted_.notify_all();
+  }
+
+  /// Waits until a timer with exactly this delay was set.
+  void await_delay(std::chrono::nanoseconds delay) {
+    std::unique_lock guard(mutex_);
+    if (!noted_.wait_for(guard, patience, [&] {
+          return std::ranges::find(delays_, delay) != delays_.end();
+        }))
+      throw std::runtime_error("no timer of this delay was set");
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable noted_;
+  std::vector<std::chrono::nanoseconds> delays_;
+};
+
+/// A workflow of one node whose first attempt fails, and that is tried again
+/// 1,001 s later.
+agent tried_again(const counter& count, std::uint64_t attempts_max = 2) {
+  auto node = function("n", [count, attempts_max](node_context& context) {
+    count->add("node:n");
+    if (context.attempt() < attempts_max || attempts_max == 1)
+      throw error(errc::tool_failed, "not yet");
+    context.state().add("n", 1);
+    return json("done");
+  });
+  node.retry = {.attempts_max = attempts_max,
+                .first_delay = 1001s,
+                .delay_max = 1001s,
+                .jitter = 0};
+  return workflow({.name = "w", .nodes = {node}, .edges = {{"START", "n"}}});
+}
+
+/// The changes of a run up to the failure event of an attempt.
+std::vector<store_change> up_to_failure(std::uint64_t attempts_max) {
+  const auto time = std::make_shared<noting_environment>(1);
+  process on(make_memory_data(), time);
+  on.open();
+  auto started = on.runtime.run(
+    tried_again(make_counter(), attempts_max), on.key, user_message("go"));
+  for (;;) {
+    const auto said = started.next().get().value();
+    BOOST_TEST_REQUIRE(said != nullptr);
+    if (!said->field("errorCode").empty())
+      break;
+  }
+  auto changes = on.log->taken();
+  started.cancel();
+  while (changes.back().event->field("errorCode").empty())
+    changes.pop_back();
+  return changes;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_recovered_node_waits_for_the_rest_of_its_time) {
+  const auto changes = up_to_failure(2);
+  const auto time = std::make_shared<noting_environment>(2);
+  time->advance(400s);
+  process on(place_with(changes, changes.size()), time);
+  const auto count = make_counter();
+  auto started = on.runtime.recover(tried_again(count), on.key, on.run_id());
+  time->await_delay(601s);
+  BOOST_TEST(count->of("node:n") == 0);
+  time->advance(601s);
+  BOOST_TEST(code_of(started.wait().get()) == "ok");
+  BOOST_TEST(count->of("node:n") == 1);
+  BOOST_TEST(on.state(on.key).at("n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_recovered_node_whose_time_has_passed_does_not_wait) {
+  const auto changes = up_to_failure(2);
+  const auto time = std::make_shared<noting_environment>(2);
+  time->advance(1001s);
+  process on(place_with(changes, changes.size()), time);
+  const auto count = make_counter();
+  BOOST_TEST(on.recover(tried_again(count)) == "ok");
+  BOOST_TEST(count->of("node:n") == 1);
+  BOOST_TEST(on.state(on.key).at("n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_failed_for_good_is_not_called_again) {
+  const auto changes = up_to_failure(1);
+  process on(place_with(changes, changes.size()));
+  const auto events = show_events(on.events(on.key), false);
+  const auto count = make_counter();
+  BOOST_TEST(on.recover(tried_again(count, 1)) == "tool_failed");
+  BOOST_TEST(on.tells("'n'"), on.reason);
+  BOOST_TEST(on.tells("not yet"), on.reason);
+  BOOST_TEST(count->of("node:n") == 0);
+  BOOST_TEST(show_events(on.events(on.key), false) == events);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
