@@ -7,6 +7,7 @@
 #include "troupe/server/http/connection.hpp"
 #include "troupe/server/http/listener.hpp"
 #include "troupe/server/page/page.hpp"
+#include "troupe/server/recovery/recoveries.hpp"
 
 #include <fmt/format.h>
 
@@ -128,6 +129,7 @@ struct server::parts {
   std::string address;
   std::shared_ptr<io_threads> threads;
   served_ptr content;
+  std::shared_ptr<recoveries> recovered; // Null if the server recovers no runs.
   std::shared_ptr<listener> port;
 
   ~parts() {
@@ -210,6 +212,10 @@ result<server> server::start(runtime& on,
                     : fmt::format("[{}]", options.address);
   made->threads->start(options.threads, options.blocking_threads);
   made->port->start();
+  if (made->content->options.recovers_runs) {
+    made->recovered = std::make_shared<recoveries>(made->content);
+    made->recovered->start();
+  }
   return server(std::move(made));
 }
 

@@ -3,11 +3,14 @@
 #pragma once
 
 #include "troupe/contexts/run_options.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/runtime/unfinished_run.hpp"
 #include "troupe/server/commit_counts.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -91,6 +94,15 @@ struct server_options {
   /// `onDisconnect: "continue"`. False: the run goes on, unless the request has
   /// `onDisconnect: "cancel"`.
   bool cancel_on_disconnect = false;
+  /// True: the server recovers the open runs of its apps, when it starts and
+  /// while it runs (docs/agents.md, "Recovery"): those whose processes have
+  /// ended, and whose root agent has the name of the app's. Each is tried once.
+  bool recovers_runs = false;
+  /// Called when a run that the server has recovered has ended, with its
+  /// outcome, on a thread of the runtime. It must not block or throw. Empty:
+  /// nothing is called.
+  std::function<void(const unfinished_run& run, const result<void>& outcome)>
+    on_recovery = {};
 };
 
 } // namespace troupe

@@ -8,6 +8,7 @@
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/support/text_file.hpp"
 #include "troupe/server/server.hpp"
@@ -21,6 +22,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -172,6 +174,18 @@ std::string start_line(const app_map& apps, const server& started) {
   return fmt::format("{} on {}\n", names, started.address());
 }
 
+void tell_recovery(const unfinished_run& left, const result<void>& ended) {
+  std::fputs(
+    visible_text(fmt::format("recovered run {} of session {}: {}",
+                             left.invocation_id,
+                             to_string(left.session),
+                             ended ? "it has ended" : to_string(ended.error())),
+                 " ")
+      .append("\n")
+      .c_str(),
+    stderr);
+}
+
 // Each connection needs a file descriptor. Shells start programs with a limit
 // of 1,024 that the program itself may raise.
 void raise_file_limit() {
@@ -259,6 +273,11 @@ void serve_command::add_options() {
   parser().add_flag("--cancel-on-disconnect",
                     chosen.server.cancel_on_disconnect,
                     "Cancel a run when its client leaves");
+  parser().add_flag("--recover",
+                    chosen.server.recovers_runs,
+                    "Continue the open runs of the apps whose processes have "
+                    "ended, now and while the server runs (troupe runs lists "
+                    "them)");
   parser()
     .add_option("--model-calls-max",
                 chosen.server.runs.model_calls_max,
@@ -328,6 +347,7 @@ int serve_command::execute(interrupts& signals) const {
   auto wanted = chosen.server;
   wanted.limits.body_bytes_max = chosen.body_max << 20U;
   wanted.runs.step_times = true;
+  wanted.on_recovery = tell_recovery;
   auto tokens = read_tokens(chosen.token_file);
   if (!tokens)
     return report(tokens.error());

@@ -30,7 +30,7 @@ set(actors_rooms engine parts letters headers sessions owners running runs sourc
 set(runtime_rooms headers sources)
 set(mcp_rooms headers transports client server sources)
 set(load_rooms headers measuring pages sources)
-set(server_rooms headers http page access adk graphs sources)
+set(server_rooms headers http page access adk graphs recovery sources)
 set(cli_rooms headers terminal options talk sessions adk commands lists sources)
 
 set(nouns_max 20)

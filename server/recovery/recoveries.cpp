@@ -1,0 +1,69 @@
+#include "troupe/server/recovery/recoveries.hpp"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace troupe::serving {
+
+namespace {
+
+// A process counts as ended after its lease, which is longer.
+constexpr std::chrono::milliseconds period{2'000};
+
+} // namespace
+
+void recoveries::start() {
+  const auto on = on_.lock();
+  if (!on)
+    return;
+  for (const auto& [app, root] : on->apps)
+    on->on.unfinished(app).then(
+      [self = weak_from_this(),
+       app = app](const result<std::vector<unfinished_run>>& found) {
+        // The store may be back at the next look.
+        if (const auto here = self.lock(); here && found)
+          here->take(app, *found);
+      });
+  on->threads->call_after(period, [self = weak_from_this()] {
+    if (const auto here = self.lock())
+      here->start();
+  });
+}
+
+void recoveries::take(const std::string& app,
+                      const std::vector<unfinished_run>& found) {
+  const auto on = on_.lock();
+  if (!on)
+    return;
+  const auto& root = on->apps.at(app);
+  // Runs of other agents are those of other programs.
+  for (const auto& left : found)
+    if (left.is_free && left.agent == root.name()
+        && note_try(left.invocation_id))
+      recover(root, left);
+}
+
+bool recoveries::note_try(const std::string& id) {
+  const std::lock_guard guard(mutex_);
+  return tried_.insert(id).second;
+}
+
+void recoveries::recover(const agent& root, const unfinished_run& left) {
+  const auto on = on_.lock();
+  if (!on)
+    return;
+  const auto held = on->runs.add(
+    left.session,
+    on->on.recover(root, left.session, left.invocation_id, on->options.runs));
+  held->handle.wait().then([on = on_, left](const result<void>& ended) {
+    const auto here = on.lock();
+    if (!here)
+      return;
+    here->runs.remove(left.invocation_id, !ended);
+    if (here->options.on_recovery)
+      here->options.on_recovery(left, ended);
+  });
+}
+
+} // namespace troupe::serving
