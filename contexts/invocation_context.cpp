@@ -262,8 +262,10 @@ task<event_ptr> invocation_context::send(event said,
     if (rewound_ == 0)
       check_not_refused(lane_, event_key_, numbered_, agent_name_);
   }
-  if (auto caught = lane_.take_caught(); !caught.is_null())
-    set_fact(request.event, caught_fact, std::move(caught));
+  // Pieces of a stream are not stored, so they tell no failures.
+  if (!request.event.partial)
+    if (auto caught = lane_.take_caught(); !caught.is_null())
+      set_fact(request.event, caught_fact, std::move(caught));
   if (request.basis)
     if (auto checked = request.basis->check_turn(); !checked) {
       state_.reads().forget();

@@ -2,7 +2,7 @@
 // their only writer, one event at a time; lanes read them.
 //
 // The keys are not stored. Events name those that were written since the last
-// event, so that a recovery knows what is lost
+// event: a recovery needs the names of those that are lost
 // (contexts/lanes/event_place.hpp).
 
 #pragma once

@@ -204,9 +204,8 @@ std::optional<agent> next_after(const lane_actor& lane,
     return std::nullopt;
   const auto* found
     = lane.tree() != nullptr ? lane.tree()->find(name) : nullptr;
-  if (found == nullptr)
+  if (found == nullptr) {
     lane.shared_run()->is_refused = true;
-  if (found == nullptr)
     throw error(errc::conflict,
                 fmt::format("cannot recover the run: at {} it was handed over "
                             "to agent '{}', which the program does not have; "
@@ -214,10 +213,11 @@ std::optional<agent> next_after(const lane_actor& lane,
                             "start a new run",
                             place,
                             name));
+  }
   return *found;
 }
 
-// Forgets what the lane has noted about a context at its end.
+// Removes the lane's notes about a context at the end of that.
 class context_notes {
 public:
   context_notes(lane_actor& lane, const invocation_context& context)

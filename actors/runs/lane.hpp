@@ -103,7 +103,7 @@ public:
   /// Notes that the agent at `place` has failed. The body above may catch that.
   void note_failure(const std::string& place, const error& why);
 
-  /// Forgets what is noted about a context that ends.
+  /// Removes the notes about a context that ends.
   void forget(const invocation_context& context) noexcept;
 
   std::stop_token stop() const final { return stop_.get_token(); }

@@ -163,11 +163,6 @@ void check_lanes(const std::vector<checkpoint::lane>& before,
 
 // -- maps ---------------------------------------------------------------------
 
-// Returns true if the events of the lane are stored.
-bool has_store(const lane_actor& lane) {
-  return !lane.nested() && lane.shared_run()->shared->store != nullptr;
-}
-
 // The result that the element at `place` had before the run was recovered, if
 // it had one.
 std::optional<json> stored_result(const lane_actor& lane,
@@ -188,7 +183,7 @@ std::shared_ptr<temp_space> temp_for(const lane_actor& lane,
   if (const auto result = stored_result(lane, place))
     keys.set("result", value(*result));
   return std::make_shared<temp_space>(
-    scope_state(std::move(keys)), place, has_store(lane));
+    scope_state(std::move(keys)), place, lane.tells_places());
 }
 
 // The result of an element's lane: its `result` key, or else the output of a
@@ -287,7 +282,7 @@ task<> run_map(lane_actor& lane,
   const auto& before = lanes_before(context);
   const auto items = items_of(lane, context, options);
   const auto& worker = which.sub_agents().front();
-  if (before.empty() && has_store(lane))
+  if (before.empty() && lane.tells_places())
     co_await record_items(lane, context, items);
   auto request = make_fan_out(lane, context, options);
   for (std::size_t index = 0; index < items.size(); ++index) {

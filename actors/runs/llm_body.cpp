@@ -605,22 +605,25 @@ task<bool> run_tasks(lane_actor& lane,
 
 // -- recovered runs -----------------------------------------------------------
 
+// The events of the agent before the run was recovered; null if there are none.
+const recovered_run::part* left_by(const lane_actor& lane,
+                                   const invocation_context& context) {
+  return lane.recovered() != nullptr ? lane.recovered()->at(context.place())
+                                     : nullptr;
+}
+
 // The turn of the agent before the run was recovered; unset if it was not, or
 // if the agent had not begun.
 std::optional<cut_off_turn> cut_off(const lane_actor& lane,
                                     const invocation_context& context) {
-  const auto* left = lane.recovered() != nullptr
-                       ? lane.recovered()->at(context.place())
-                       : nullptr;
+  const auto* left = left_by(lane, context);
   return left != nullptr ? std::optional(find_cut_off_turn(left->own))
                          : std::nullopt;
 }
 
 // Counts the results of tasks that are stored.
 void count_tasks(const lane_actor& lane, invocation_context& context) {
-  const auto* left = lane.recovered() != nullptr
-                       ? lane.recovered()->at(context.place())
-                       : nullptr;
+  const auto* left = left_by(lane, context);
   if (left == nullptr)
     return;
   for (const auto& each : left->own) {
@@ -635,9 +638,7 @@ void count_tasks(const lane_actor& lane, invocation_context& context) {
 // Returns the number of answers of models that are stored.
 std::uint64_t answers_left(const lane_actor& lane,
                            const invocation_context& context) {
-  const auto* left = lane.recovered() != nullptr
-                       ? lane.recovered()->at(context.place())
-                       : nullptr;
+  const auto* left = left_by(lane, context);
   return left == nullptr ? 0
                          : static_cast<std::uint64_t>(std::ranges::count(
                            left->own, agent_step::body, [](const auto& each) {
@@ -649,9 +650,7 @@ std::uint64_t answers_left(const lane_actor& lane,
 // task in which an earlier run paused has ended then.
 bool has_task_result(const lane_actor& lane,
                      const invocation_context& context) {
-  const auto* left = lane.recovered() != nullptr
-                       ? lane.recovered()->at(context.place())
-                       : nullptr;
+  const auto* left = left_by(lane, context);
   return left != nullptr && left->has(agent_step::task);
 }
 
@@ -748,7 +747,7 @@ task<std::optional<agent>> run_llm(lane_actor& lane,
     co_return std::nullopt;
   auto answers = answers_left(lane, context);
   for (bool is_first = true;; is_first = false) {
-    // The key of a request is that of the answer, whoever gives it.
+    // Requests are numbered by their answers, also those of callbacks.
     context.skip_requests(answers++);
     if (!is_first && !options.toolsets.empty())
       tools = co_await find_tools(context, options, others);

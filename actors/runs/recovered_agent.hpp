@@ -24,8 +24,8 @@ struct agent_place {
   bool in_order = false;
 };
 
-/// Returns what the earlier process has left of the agent; null if that is
-/// nothing, or the run was not recovered.
+/// Returns the events that an earlier process has left of the agent; null if
+/// there are none, or the run was not recovered.
 const recovered_run::part* left_at(const lane_actor& lane,
                                    const agent_place& place);
 

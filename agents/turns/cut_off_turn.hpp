@@ -1,5 +1,5 @@
-// The turn of an LLM agent whose process ended: what the agent's own events
-// tell of its newest model answer, and of the calls in it.
+// The turn of an LLM agent whose process ended: its newest model answer and the
+// calls in it, as the agent's own events tell them.
 
 #pragma once
 
