@@ -338,7 +338,8 @@ invocation_context::find_update(const std::string& id,
   return std::nullopt;
 }
 
-task<json> invocation_context::update(std::string key, state_update change) {
+task<json> invocation_context::update_with(std::string key,
+                                           state_update change) {
   std::string id;
   if (numbers_events())
     id = placed_id(

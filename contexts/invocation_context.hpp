@@ -121,14 +121,23 @@ public:
   /// A body that runs again (see `emit`) gets the value that it has written
   /// before, and nothing is changed.
   ///
-  /// With g++ 12, put a lambda that captures objects into a variable first: in
-  /// a `co_await` expression it would be destroyed twice.
+  /// g++ 12 destroys a lambda that captures objects twice in a `co_await`
+  /// expression. So it must come from a variable; otherwise the call does not
+  /// compile there.
   ///
   /// Throws the exceptions of `change`, after which nothing is written;
   /// `errc::conflict` after `run_options::update_retries_max` retries; and the
   /// errors of `emit`. In an agent that runs as a tool, the tool's result is
   /// refused with `errc::conflict` if the key has changed outside meanwhile.
-  task<json> update(std::string key, state_update change);
+  template <class Change>
+  task<json> update(std::string key, Change&& change) {
+    static_assert(detail::may_be_awaited_with<Change>,
+                  "this lambda captures objects, which g++ 12 destroys twice "
+                  "in a co_await expression: put it into a variable first, and "
+                  "pass the variable to context.update");
+    return update_with(std::move(key),
+                       state_update(std::forward<Change>(change)));
+  }
 
   /// Emits `piece` as a partial event, one piece of a streamed answer.
   task<> emit_partial(event piece);
@@ -262,6 +271,7 @@ private:
                        std::vector<write_basis> bases,
                        commit_listener* listener,
                        std::uint64_t key);
+  task<json> update_with(std::string key, state_update change);
   // Makes the request for an event with these changes.
   emit_request make_update(const delta& changes) const;
   // Returns true if the next event gets an id by its number.
