@@ -96,6 +96,12 @@ struct run_mark {
   /// True: opens the run. If it is open already, this agent and this holder
   /// take the place of the former ones, and its time stays. False: closes it.
   bool opens = true;
+  /// For a mark that opens. Set: the run opens only if every other open run of
+  /// the session has this holder, or one that the store does not know or that
+  /// has been silent for longer than this, by the clock of the store. If not,
+  /// the commit writes nothing, and `commit_outcome::kept_out` names the run.
+  /// Unset: the run opens beside any others.
+  std::optional<std::chrono::microseconds> alone_after = {};
 };
 
 /// One change. It takes effect in every scope that it touches, or in none.
@@ -143,6 +149,14 @@ struct store_change {
   std::vector<run_mark> runs = {};
 };
 
+/// A run that may not open, since another run of its session is open
+/// (`run_mark::alone_after`).
+struct kept_out_run {
+  owner_name session;        ///< Session of both runs.
+  std::string invocation_id; ///< Id of the run that was to be opened.
+  std::string other;         ///< Id of an open run that keeps it out.
+};
+
 /// The outcome of a commit that did not fail.
 struct commit_outcome {
   /// Owners whose stored revision is not the one that the changes build on,
@@ -154,6 +168,9 @@ struct commit_outcome {
   /// `changed_elsewhere` has reported the removal: an owner of that name that
   /// exists now is a new one.
   std::vector<owner_name> moved;
+  /// Runs that may not open beside others. If there are any, nothing is
+  /// written. A store may leave them out of an outcome that names moved owners.
+  std::vector<kept_out_run> kept_out = {};
 };
 
 /// An owner that another process has changed.

@@ -63,6 +63,47 @@ json listed(run& on, const run_query& query = {}) {
   return lines_of(runs_in(on.kept(), query));
 }
 
+// Longer than any check takes.
+constexpr std::chrono::hours long_lease{24};
+
+run_mark opening_alone(std::string id,
+                       std::string holder = first_holder,
+                       std::chrono::microseconds lease = long_lease) {
+  auto mark = opening(std::move(id), std::move(holder));
+  mark.alone_after = lease;
+  return mark;
+}
+
+// "app/user/session id other" of each run, sorted.
+json lines_of(const std::vector<kept_out_run>& runs) {
+  std::vector<std::string> lines;
+  for (const auto& each : runs)
+    lines.push_back(fmt::format(
+      "{} {} {}", to_string(each.session), each.invocation_id, each.other));
+  std::ranges::sort(lines);
+  return lines;
+}
+
+// Commits changes that no other process has made stale.
+void expect_kept_out(run& on,
+                     std::string_view what,
+                     const std::vector<store_change>& changes,
+                     const json& expected) {
+  const auto outcome = on.kept().commit(changes).value();
+  on.expect_same(fmt::format("the moved owners: {}", what),
+                 shown(outcome.moved),
+                 json::array());
+  on.expect_same(fmt::format("the runs that are kept out: {}", what),
+                 lines_of(outcome.kept_out),
+                 expected);
+}
+
+void expect_opened(run& on,
+                   std::string_view what,
+                   const std::vector<store_change>& changes) {
+  expect_kept_out(on, what, changes, json::array());
+}
+
 void expect_sound(run& on) {
   on.expect_same("damage", on.kept().check({}).value(), json::array());
 }
@@ -249,6 +290,184 @@ void names_of_runs_are_bytes(run& on) {
   on.expect_same("closed", listed(on), json::array());
 }
 
+// -- runs that open alone ----
+
+void a_run_of_another_holder_keeps_a_run_out(run& on) {
+  change_maker make;
+  on.commit({make.create(key, {{"a", 1}}),
+             make.create(other),
+             marked(make.append(key), {opening("run-1")})});
+  const auto before = session_of(on, key);
+  const auto of_other = session_of(on, other);
+  auto tried = make;
+  const auto late = marked(tried.append(key, {{"a", 2}, {"user:n", 1}}),
+                           {opening_alone("run-2", other_holder)});
+  expect_kept_out(on,
+                  "a busy session",
+                  {tried.append(other), late, tried.append(key)},
+                  {"press/ann/s1 run-2 run-1"});
+  on.expect_same("the session", session_of(on, key), before);
+  on.expect_same("the other session", session_of(on, other), of_other);
+  on.expect_same("the user", scope_of(on, user), made_scope(json::object(), 0));
+  on.expect_same(
+    "the runs", listed(on), {"press/ann/s1 run-1 writer holder-1"});
+  on.commit(close_of(key, {closing("run-1")}));
+  expect_opened(on, "a session that is free", {late});
+  on.expect_same("opened", listed(on), {"press/ann/s1 run-2 writer holder-2"});
+  expect_sound(on);
+}
+
+void a_run_opens_beside_runs_of_its_holder(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  expect_opened(on,
+                "the same holder",
+                {marked(make.append(key), {opening_alone("run-2")})});
+  expect_opened(on,
+                "both in one commit",
+                {marked(make.append(key),
+                        {opening_alone("run-3"), opening_alone("run-4")})});
+  on.expect_same("the runs", listed(on).size(), 4);
+}
+
+void a_run_that_need_not_be_alone_opens_beside_any(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  expect_opened(on,
+                "without a lease",
+                {marked(make.append(key), {opening("run-2", other_holder)})});
+  on.expect_same("the runs", listed(on).size(), 2);
+}
+
+void runs_of_other_sessions_keep_no_run_out(run& on) {
+  change_maker make;
+  const session_key namesake{"radio", "ann", "s1"};
+  on.commit({make.create(key),
+             marked(make.create(other), {opening("run-1")}),
+             marked(make.create(namesake), {opening("run-2")})});
+  expect_opened(
+    on,
+    "a free session",
+    {marked(make.append(key), {opening_alone("run-1", other_holder)})});
+  on.expect_same("the runs", listed(on).size(), 3);
+}
+
+void a_run_does_not_keep_itself_out(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  expect_opened(
+    on,
+    "taken over",
+    {marked(make.append(key), {opening_alone("run-1", other_holder)})});
+  on.expect_same("the run", listed(on), {"press/ann/s1 run-1 writer holder-2"});
+}
+
+void a_run_without_a_known_holder_keeps_no_run_out(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  on.kept().remove_holder(first_holder).value();
+  expect_opened(
+    on,
+    "the holder was removed",
+    {marked(make.append(key), {opening_alone("run-2", other_holder)})});
+  on.kept().renew_holder(first_holder).value();
+  auto tried = make;
+  expect_kept_out(
+    on,
+    "the holder is back",
+    {marked(tried.append(key), {opening_alone("run-3", "holder-3")})},
+    {"press/ann/s1 run-3 run-1"});
+}
+
+// The clock of the store runs on by itself.
+void a_silent_holder_keeps_no_run_out(run& on) {
+  const std::chrono::milliseconds lease(1);
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  const auto is_silent
+    = [&] { return runs_in(on.kept()).at(0).silent.value() > lease; };
+  while (!is_silent()) {
+  }
+  auto tried = make;
+  expect_kept_out(
+    on,
+    "not silent for so long",
+    {marked(tried.append(key), {opening_alone("run-2", other_holder)})},
+    {"press/ann/s1 run-2 run-1"});
+  expect_opened(
+    on,
+    "silent for longer",
+    {marked(make.append(key), {opening_alone("run-2", other_holder, lease)})});
+  on.expect_same("the runs", listed(on).size(), 2);
+}
+
+void a_run_is_compared_with_the_marks_before_it(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  auto tried = make;
+  expect_kept_out(
+    on,
+    "closed after it",
+    {marked(tried.append(key),
+            {opening_alone("run-2", other_holder), closing("run-1")})},
+    {"press/ann/s1 run-2 run-1"});
+  expect_opened(
+    on,
+    "closed before it",
+    {marked(make.append(key),
+            {closing("run-1"), opening_alone("run-2", other_holder)})});
+  tried = make;
+  expect_kept_out(
+    on,
+    "opened before it",
+    {close_of(key, {closing("run-2")}),
+     marked(tried.append(key), {opening("run-3")}),
+     marked(tried.append(key), {opening_alone("run-4", other_holder)})},
+    {"press/ann/s1 run-4 run-3"});
+  expect_opened(on,
+                "in a session that is created again",
+                {make.remove(key),
+                 make.create(key),
+                 marked(make.append(key), {opening_alone("run-5")})});
+  on.expect_same(
+    "the runs", listed(on), {"press/ann/s1 run-5 writer holder-1"});
+  expect_opened(
+    on,
+    "in a session of a user that is created again",
+    {make.remove_user("press", "ann"),
+     marked(make.create(key), {opening_alone("run-6", other_holder)})});
+  on.expect_same(
+    "the runs", listed(on), {"press/ann/s1 run-6 writer holder-2"});
+  expect_sound(on);
+}
+
+void each_run_that_is_kept_out_is_named(run& on) {
+  change_maker make;
+  on.commit({marked(make.create(key), {opening("run-1")}),
+             marked(make.create(other), {opening("run-2")})});
+  auto tried = make;
+  expect_kept_out(
+    on,
+    "two sessions",
+    {marked(tried.append(key), {opening_alone("run-3", other_holder)}),
+     marked(tried.append(other), {opening_alone("run-4", other_holder)}),
+     marked(tried.append(other), {opening_alone("run-5", first_holder)})},
+    {"press/ann/s1 run-3 run-1", "press/ann/s2 run-4 run-2"});
+  on.expect_same("the runs", listed(on).size(), 2);
+}
+
+void moved_owners_are_named_also_with_runs_that_are_kept_out(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  auto late = make;
+  on.commit(make.append(key));
+  on.expect_moved(
+    "a late run",
+    {marked(late.append(key), {opening_alone("run-2", other_holder)})},
+    {session});
+  on.expect_same("the runs", listed(on).size(), 1);
+}
+
 // -- holders ----
 
 std::optional<std::chrono::microseconds> silence(store& kept) {
@@ -342,6 +561,31 @@ void runs_of_one_store_are_listed_by_another(run& on) {
   second->close().value();
 }
 
+void a_run_is_kept_out_by_one_of_another_store(run& on) {
+  const auto second = on.open();
+  change_maker make;
+  on.commit(make.create(key));
+  auto late = make;
+  on.commit(marked(make.append(key), {opening_alone("run-1")}));
+  const auto stale
+    = marked(late.append(key), {opening_alone("run-2", other_holder)});
+  on.expect_same("begun at the same time",
+                 shown(second->commit({&stale, 1}).value().moved),
+                 shown({session}));
+  auto tried = make;
+  const auto next
+    = marked(tried.append(key), {opening_alone("run-2", other_holder)});
+  on.expect_same("begun later",
+                 lines_of(second->commit({&next, 1}).value().kept_out),
+                 {"press/ann/s1 run-2 run-1"});
+  on.commit(close_of(key, {closing("run-1", first_holder)}));
+  const auto outcome = second->commit({&next, 1}).value();
+  on.expect_same("closed: moved", shown(outcome.moved), json::array());
+  on.expect_same("closed", lines_of(outcome.kept_out), json::array());
+  on.expect_same("the run", listed(on), {"press/ann/s1 run-2 writer holder-2"});
+  second->close().value();
+}
+
 void marks_and_holders_move_no_owner(run& on) {
   const auto second = on.open();
   change_maker make;
@@ -396,11 +640,22 @@ std::vector<conformance_check> open_run_checks() {
     TROUPE_CHECK(a_fork_has_no_open_runs, forks),
     TROUPE_CHECK(a_list_has_pages_the_oldest_first),
     TROUPE_CHECK(names_of_runs_are_bytes),
+    TROUPE_CHECK(a_run_of_another_holder_keeps_a_run_out),
+    TROUPE_CHECK(a_run_opens_beside_runs_of_its_holder),
+    TROUPE_CHECK(a_run_that_need_not_be_alone_opens_beside_any),
+    TROUPE_CHECK(runs_of_other_sessions_keep_no_run_out),
+    TROUPE_CHECK(a_run_does_not_keep_itself_out),
+    TROUPE_CHECK(a_run_without_a_known_holder_keeps_no_run_out),
+    TROUPE_CHECK(a_silent_holder_keeps_no_run_out),
+    TROUPE_CHECK(a_run_is_compared_with_the_marks_before_it),
+    TROUPE_CHECK(each_run_that_is_kept_out_is_named),
+    TROUPE_CHECK(moved_owners_are_named_also_with_runs_that_are_kept_out),
     TROUPE_CHECK(signs_of_life_end_the_silence_of_a_holder),
     TROUPE_CHECK(a_removed_holder_is_unknown),
     TROUPE_CHECK(holders_are_renewed_before_anything_is_stored),
     TROUPE_CHECK(runs_are_there_when_opened_again, lasting),
     TROUPE_CHECK(runs_of_one_store_are_listed_by_another, shared),
+    TROUPE_CHECK(a_run_is_kept_out_by_one_of_another_store, shared),
     TROUPE_CHECK(marks_and_holders_move_no_owner, shared, told),
     TROUPE_CHECK(a_close_of_a_session_that_others_removed_has_no_effect,
                  shared),

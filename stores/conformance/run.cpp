@@ -265,6 +265,7 @@ void run::commit(const std::vector<store_change>& changes) {
   expect_same("the moved owners of a commit that fits",
               shown(outcome.moved),
               json::array());
+  expect("a commit that fits keeps no run out", outcome.kept_out.empty());
 }
 
 void run::commit(store_change change) {

@@ -33,7 +33,7 @@ public:
   result<commit_outcome>
   commit(std::span<const store_change> changes) override {
     auto outcome = writer_.commit(changes);
-    if (outcome && outcome->moved.empty())
+    if (outcome && outcome->moved.empty() && outcome->kept_out.empty())
       folder_->added(changes.size());
     return outcome;
   }

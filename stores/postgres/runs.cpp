@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -55,6 +57,12 @@ constexpr postgres_statement forget_silent
 constexpr postgres_statement forget_holder
   = {"forget_holder", "DELETE FROM run_holders WHERE id = $1::text"};
 
+constexpr postgres_statement find_open
+  = {"find_open_runs",
+     "SELECT r.scope, r.invocation, r.holder, " TROUPE_NOW " - h.renewed"
+     " FROM open_runs AS r LEFT JOIN run_holders AS h ON h.id = r.holder"
+     " WHERE r.scope = ANY ($1::bigint[])"};
+
 // Uses the order of the index. The first condition alone can use it.
 #define TROUPE_RUNS(WHICH)                                                     \
   "SELECT s.app, s.usr, s.session, r.invocation, r.agent, r.holder, r.opened," \
@@ -76,6 +84,15 @@ constexpr postgres_statement list_of_session
 
 #undef TROUPE_RUNS
 #undef TROUPE_NOW
+
+// A sign of life in the future: the clock was set back. A process that lives
+// renews it soon.
+std::optional<std::chrono::microseconds>
+silence_in(const postgres_rows& rows, int row, int column) {
+  if (rows.is_null(row, column))
+    return std::nullopt;
+  return std::chrono::microseconds(std::abs(rows.number(row, column)));
+}
 
 // Marks of one kind on different runs, for one statement.
 class run_batch {
@@ -133,6 +150,36 @@ result<void> run_all(postgres_connection& connection,
 
 } // namespace
 
+// A session that the commit creates has no other runs.
+result<std::vector<kept_out_run>>
+find_kept_out_runs(postgres_connection& connection,
+                   std::span<const store_change> changes,
+                   const postgres_known& known,
+                   std::string_view attempted) {
+  std::map<std::int64_t, owner_name> sessions;
+  std::vector<std::int64_t> ids;
+  for (auto& session : sessions_to_gate(changes))
+    if (const auto found = known.scopes.find(session);
+        found != known.scopes.end() && found->second) {
+      ids.push_back(found->second->id);
+      sessions.emplace(found->second->id, std::move(session));
+    }
+  if (ids.empty())
+    return std::vector<kept_out_run>();
+  connection.queue(find_open, postgres_parameters().add(ids));
+  const auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& rows = answers->front();
+  run_gate gate;
+  for (int i = 0; i < rows.size(); ++i)
+    gate.add(sessions.at(rows.number(i, 0)),
+             std::string(rows.text(i, 1)),
+             std::string(rows.text(i, 2)),
+             silence_in(rows, i, 3));
+  return std::move(gate).judge(changes);
+}
+
 void queue_postgres_runs(postgres_connection& connection,
                          std::span<const planned_run> runs) {
   if (runs.empty())
@@ -187,10 +234,7 @@ list_postgres_runs(postgres_connection& connection,
     found.agent = answer->text(i, 4);
     found.holder = answer->text(i, 5);
     found.opened = answer->time(i, 6);
-    // The clock of the server may have been set back.
-    if (!answer->is_null(i, 7))
-      found.silent = std::chrono::microseconds(
-        std::max<std::int64_t>(0, answer->number(i, 7)));
+    found.silent = silence_in(*answer, i, 7);
   }
   return listed;
 }

@@ -262,19 +262,22 @@ postgres_writer::commit_locked(postgres_connection& connection,
   auto known = look_up(connection, changes, attempted);
   if (!known)
     return known.error();
+  auto kept_out = find_kept_out_runs(connection, changes, *known, attempted);
+  if (!kept_out)
+    return kept_out.error();
   const postgres_plan plan(changes,
                            *std::move(known),
                            last_id,
                            found.mark.stamp,
                            removals_.touched_by(changes));
-  if (!plan.moved().empty()) {
+  if (!plan.moved().empty() || !kept_out->empty()) {
     connection.queue(transaction::roll_back);
     if (auto answers = connection.run(attempted, postgres_deadline); !answers)
       return answers.error();
     removals_.mark_reported(plan.moved());
     for (const auto& owner : plan.moved())
       heads_.erase(owner);
-    return commit_outcome{plan.moved()};
+    return commit_outcome{plan.moved(), *std::move(kept_out)};
   }
   if (auto written = write(connection, plan, attempted); !written)
     return written.error();

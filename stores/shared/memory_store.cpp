@@ -233,6 +233,10 @@ public:
   /// Applies the change and returns the owners that it changed.
   std::vector<owner_name> apply(const store_change& change);
 
+  /// Returns the runs of the changes that may not open beside others.
+  std::vector<kept_out_run>
+  kept_out(std::span<const store_change> changes) const;
+
   std::vector<std::string> check() const;
 
   mutable std::shared_mutex mutex;
@@ -301,6 +305,18 @@ std::vector<owner_name> memory_data::apply(const store_change& change) {
   if (!change.runs.empty())
     runs.apply(owner, change.runs, clock());
   return changed;
+}
+
+std::vector<kept_out_run>
+memory_data::kept_out(std::span<const store_change> changes) const {
+  const auto asked = sessions_to_gate(changes);
+  if (asked.empty())
+    return {};
+  run_gate gate;
+  const auto now = clock();
+  for (const auto& session : asked)
+    runs.add_to(gate, session, now);
+  return std::move(gate).judge(changes);
 }
 
 void memory_data::erase(kept_owners::iterator removed) {
@@ -428,6 +444,9 @@ public:
     commit_outcome outcome{std::move(check).moved()};
     removals.mark_reported(outcome.moved);
     if (!outcome.moved.empty())
+      return outcome;
+    outcome.kept_out = data_->kept_out(changes);
+    if (!outcome.kept_out.empty())
       return outcome;
     for (const auto& change : changes)
       for (const auto& owner : data_->apply(change))

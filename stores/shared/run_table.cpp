@@ -73,15 +73,11 @@ std::vector<open_run> run_table::list(const run_query& query,
                     kept.agent,
                     kept.holder,
                     kept.opened,
-                    {}};
+                    silence_of(kept.holder, now)};
     if (!is_asked(query, session)
         || (query.behind
             && order_of(position_of(listed)) <= order_of(*query.behind)))
       continue;
-    if (const auto holder = holders_.find(kept.holder);
-        holder != holders_.end())
-      listed.silent
-        = std::max(std::chrono::microseconds(0), now - holder->second);
     found.push_back(std::move(listed));
   }
   std::ranges::sort(found, [](const open_run& left, const open_run& right) {
@@ -91,6 +87,27 @@ std::vector<open_run> run_table::list(const run_query& query,
     found.erase(found.begin() + static_cast<std::ptrdiff_t>(query.limit),
                 found.end());
   return found;
+}
+
+void run_table::add_to(run_gate& gate,
+                       const owner_name& session,
+                       timestamp now) const {
+  for (auto next = runs_.lower_bound({session, std::string()});
+       next != runs_.end() && next->first.first == session;
+       ++next) {
+    const auto& holder = next->second.holder;
+    gate.add(session, next->first.second, holder, silence_of(holder, now));
+  }
+}
+
+std::optional<std::chrono::microseconds>
+run_table::silence_of(const std::string& holder, timestamp now) const {
+  const auto found = holders_.find(holder);
+  if (found == holders_.end())
+    return std::nullopt;
+  // In the future if the clock was set back; a process that lives renews it.
+  return std::chrono::abs(
+    std::chrono::duration_cast<std::chrono::microseconds>(now - found->second));
 }
 
 std::vector<owner_name> run_table::sessions() const {

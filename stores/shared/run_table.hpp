@@ -4,10 +4,12 @@
 
 #pragma once
 
+#include "troupe/stores/shared/run_gate.hpp"
 #include "troupe/stores/store.hpp"
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,11 +40,18 @@ public:
   /// Returns a page, as `store::list_runs` does.
   std::vector<open_run> list(const run_query& query, timestamp now) const;
 
+  /// Adds the open runs of a session.
+  void add_to(run_gate& gate, const owner_name& session, timestamp now) const;
+
   /// Returns the sessions that have runs, in order; a session is named once for
   /// each run.
   std::vector<owner_name> sessions() const;
 
 private:
+  // Time since the last sign of life; unset if the holder is not known.
+  std::optional<std::chrono::microseconds> silence_of(const std::string& holder,
+                                                      timestamp now) const;
+
   struct kept_run {
     std::string agent;
     std::string holder;

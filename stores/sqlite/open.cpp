@@ -120,7 +120,7 @@ private:
 class sqlite_store : public store {
 public:
   explicit sqlite_store(sqlite_settings settings)
-    : shared_{std::move(settings), {}, {}, false, {}, {}},
+    : shared_{std::move(settings), {}, {}, false, {}, {}, {}},
       readers_(shared_) {}
 
   // Inspects the file and, if it exists, reads the rows that are not folded.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <optional>
 
 namespace troupe {
 
@@ -20,6 +21,15 @@ timestamp now_here() {
 
 std::int64_t run_micros(timestamp time) {
   return time.time_since_epoch().count();
+}
+
+// A sign of life in the future: the clock was set back. A process that lives
+// renews it soon.
+std::optional<std::chrono::microseconds>
+silence_at(std::int64_t now, std::optional<std::int64_t> renewed) {
+  if (!renewed)
+    return std::nullopt;
+  return std::chrono::microseconds(std::abs(now - *renewed));
 }
 
 // The order of the index, so that a page reads only its rows. The first
@@ -47,6 +57,12 @@ sqlite_runs::sqlite_runs(const sqlite_database& database)
     "sum=row_sum(scope,invocation,?3,?4,opened)")),
     close_(database.prepare("DELETE FROM open_runs WHERE scope=?1"
                             " AND invocation=?2 AND (?3='' OR holder=?3)")),
+    of_session_(database.prepare(
+      "SELECT r.invocation,r.holder,h.renewed,"
+      "r.sum IS row_sum(r.scope,r.invocation,r.agent,r.holder,r.opened),"
+      "h.id IS NULL OR h.sum IS row_sum(h.id,h.renewed)"
+      " FROM open_runs AS r LEFT JOIN run_holders AS h ON h.id=r.holder"
+      " WHERE r.scope=?1")),
     erase_(database.prepare("DELETE FROM open_runs WHERE scope=?1")),
     renew_(database.prepare("INSERT OR REPLACE INTO run_holders"
                             " VALUES(?1,?2,row_sum(?1,?2))")),
@@ -70,6 +86,20 @@ void sqlite_runs::apply(std::int64_t session, std::span<const run_mark> marks) {
     if (mark.holder != seen)
       note_life(mark.holder, now);
     seen = mark.holder;
+  }
+}
+
+void sqlite_runs::add_to(run_gate& gate,
+                         const owner_name& name,
+                         std::int64_t session) {
+  const auto now = run_micros(now_here());
+  for (auto rows = of_session_.rows(session); rows.next();) {
+    rows.expect_sound(3, "open_runs");
+    rows.expect_sound(4, "run_holders");
+    gate.add(name,
+             std::string(rows.text(0)),
+             std::string(rows.text(1)),
+             silence_at(now, rows.maybe_integer(2)));
   }
 }
 
@@ -119,10 +149,7 @@ std::vector<open_run> sqlite_runs::list(const run_query& query) {
     listed.agent = rows.text(4);
     listed.holder = rows.text(5);
     listed.opened = timestamp(std::chrono::microseconds(rows.integer(6)));
-    // The clock of the machine may have been set back.
-    if (const auto renewed = rows.maybe_integer(7))
-      listed.silent
-        = std::chrono::microseconds(std::max<std::int64_t>(0, now - *renewed));
+    listed.silent = silence_at(now, rows.maybe_integer(7));
   }
   return found;
 }

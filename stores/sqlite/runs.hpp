@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "troupe/stores/shared/run_gate.hpp"
 #include "troupe/stores/sqlite/database.hpp"
 #include "troupe/stores/store.hpp"
 
@@ -25,6 +26,9 @@ public:
   /// Opens and closes runs of a session, in this order.
   void apply(std::int64_t session, std::span<const run_mark> marks);
 
+  /// Adds the open runs of a session, which is number `session`.
+  void add_to(run_gate& gate, const owner_name& name, std::int64_t session);
+
   /// Removes all runs of a session.
   void erase(std::int64_t session) { erase_.run(session); }
 
@@ -42,6 +46,7 @@ private:
 
   sqlite_statement open_;
   sqlite_statement close_;
+  sqlite_statement of_session_;
   sqlite_statement erase_;
   sqlite_statement renew_;
   sqlite_statement forget_silent_;

@@ -209,10 +209,10 @@ std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
 
 // -- commits ----
 
-// Commits that only close runs, and those of holders, do not wait for the disk:
-// a power failure that takes them back leaves a run open that has ended, or a
-// holder silent. Called before each transaction, so that a failure to set it
-// fails the commit.
+// Commits that only close runs of this process, and those of holders, do not
+// wait for the disk: a power failure that takes them back leaves a run open
+// that has ended, or a holder silent. Called before each transaction, so that a
+// failure to set it fails the commit.
 void sqlite_writer::wait_for_disk(bool waits) {
   if (waits == waits_for_disk_
       || shared_.settings.options.durability != durability::durable)
@@ -222,10 +222,23 @@ void sqlite_writer::wait_for_disk(bool waits) {
   waits_for_disk_ = waits;
 }
 
+// A run of another process that is closed was given up, and must not come back.
+bool sqlite_writer::closes_own_runs(const store_change& change) const {
+  return change.kind == change_kind::close_runs
+         && std::ranges::all_of(change.runs, [this](const run_mark& mark) {
+              return shared_.holders.contains(mark.holder);
+            });
+}
+
 commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
-  wait_for_disk(std::ranges::any_of(changes, [](const store_change& change) {
-    return change.kind != change_kind::close_runs;
-  }));
+  for (const auto& change : changes)
+    for (const auto& mark : change.runs)
+      if (mark.opens)
+        shared_.holders.insert(mark.holder);
+  wait_for_disk(
+    std::ranges::any_of(changes, [this](const store_change& change) {
+      return !closes_own_runs(change);
+    }));
   encode_all(changes);
   scopes_.shrink();
   written_.clear();
@@ -236,6 +249,7 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
   catch_up();
   newest_ = shared_.tail.last();
   moved_ = shared_.foreign.removals().touched_by(changes);
+  kept_out_ = find_kept_out(changes);
   for (std::size_t index = 0; index < changes.size(); ++index)
     judge(changes[index], texts_[index]);
   if (!moved_.empty()) {
@@ -243,6 +257,10 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
     scopes_.forget_all();
     shared_.foreign.removals().mark_reported(moved_);
     return {std::move(moved_)};
+  }
+  if (!kept_out_.empty()) {
+    scopes_.forget_all();
+    return {{}, std::move(kept_out_)};
   }
   const auto rows = std::ssize(written_);
   const known_commits::commit mark{newest_, shared_.marks.make()};
@@ -273,6 +291,19 @@ void sqlite_writer::encode_all(std::span<const store_change> changes) {
     texts_.resize(changes.size());
   for (std::size_t index = 0; index < changes.size(); ++index)
     encode(changes[index], texts_[index]).value();
+}
+
+// A session that the commit creates has no other runs.
+std::vector<kept_out_run>
+sqlite_writer::find_kept_out(std::span<const store_change> changes) {
+  const auto sessions = sessions_to_gate(changes);
+  if (sessions.empty())
+    return {};
+  run_gate gate;
+  for (const auto& session : sessions)
+    if (const auto* known = scopes_.find(view_of(session)))
+      runs_.add_to(gate, session, known->id);
+  return std::move(gate).judge(changes);
 }
 
 // Checks that the change builds on the stored revisions. Writes it unless an
@@ -306,7 +337,7 @@ void sqlite_writer::judge(const store_change& change,
   if (change.app_revision)
     touched[index_of(scope::app)]
       = judge_wider(app_view_of(change.owner), *change.app_revision);
-  if (moved_.empty())
+  if (may_write())
     write(change, text, touched);
 }
 
@@ -348,12 +379,12 @@ void sqlite_writer::judge_trim(const store_change& change,
       || (kept.incarnation != 0
           && known->id != signed_revision(kept.incarnation)))
     add_moved(owner);
-  if (moved_.empty())
+  if (may_write())
     write_trim(known->id, signed_revision(kept.revision), text);
 }
 
 void sqlite_writer::close_runs(const store_change& change) {
-  if (!moved_.empty())
+  if (!may_write())
     return;
   if (const auto* known = scopes_.find(view_of(change.owner)))
     runs_.apply(known->id, change.runs);
@@ -378,14 +409,14 @@ void sqlite_writer::judge_removal(const store_change& change) {
       || (change.session_revision
           && known->revision + 1 != signed_revision(*change.session_revision)))
     add_moved(owner);
-  if (moved_.empty())
+  if (may_write())
     write_removal(change.kind, owner);
   scopes_.bury(owner);
 }
 
 void sqlite_writer::judge_user_removal(const store_change& change) {
   const auto user = user_view_of(change.owner);
-  if (moved_.empty()) {
+  if (may_write()) {
     for (const auto& session : scopes_.sessions_of(user))
       write_removal(change_kind::remove, {user.app, user.user, session});
     if (scopes_.find(user) != nullptr)
@@ -539,6 +570,7 @@ std::int64_t sqlite_writer::drop_one(std::int64_t scope_id, std::int64_t row) {
 
 // No row of the log, so no owner has changed, and the commit needs no mark.
 void sqlite_writer::renew_holder(const std::string& id) {
+  shared_.holders.insert(id);
   wait_for_disk(false);
   sqlite_transaction writing(database_, sqlite_transaction::kind::write);
   watch_->check_file();

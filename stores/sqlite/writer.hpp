@@ -17,7 +17,10 @@
 #include "troupe/stores/sqlite/scopes.hpp"
 #include "troupe/stores/sqlite/watch.hpp"
 
+#include <functional>
+#include <set>
 #include <span>
+#include <string>
 
 namespace troupe {
 
@@ -31,6 +34,8 @@ struct sqlite_shared {
   bool is_filled = false;
   known_commits marks; ///< Used only by the writer, except `newest`.
   sqlite_known_file file;
+  /// Ids of this process as a holder of runs. Used only by the writer.
+  std::set<std::string, std::less<>> holders = {};
 };
 
 /// Throws `sqlite_history_lost` if a file is known and the path does not lead
@@ -89,11 +94,14 @@ public:
 
 private:
   void wait_for_disk(bool waits);
+  bool closes_own_runs(const store_change& change) const;
   void encode_all(std::span<const store_change> changes);
   bool catch_up();
   void read_foreign();
   void expect_known_history(std::int64_t newest);
 
+  std::vector<kept_out_run>
+  find_kept_out(std::span<const store_change> changes);
   void judge(const store_change& change, const stored_event& text);
   void judge_removal(const store_change& change);
   void judge_user_removal(const store_change& change);
@@ -103,6 +111,11 @@ private:
   void close_runs(const store_change& change);
   known_scope* judge_wider(const owner_view& owner, std::uint64_t revision);
   void add_moved(const owner_view& owner);
+
+  // Returns false once the commit is refused.
+  bool may_write() const noexcept {
+    return moved_.empty() && kept_out_.empty();
+  }
 
   void write(const store_change& change,
              const stored_event& text,
@@ -142,6 +155,7 @@ private:
   std::vector<stored_event> texts_;
   std::vector<log_row> written_;
   std::vector<owner_name> moved_;
+  std::vector<kept_out_run> kept_out_;
   std::int64_t newest_ = 0; // Last log row that was assigned.
 };
 
