@@ -5,7 +5,10 @@
 #include "troupe/agents/json_schema.hpp"
 #include "troupe/contexts/invocation_context.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,6 +33,9 @@ public:
     std::uint64_t rewound = 0;
     /// True if the body may have run before in this visit.
     bool repeats = false;
+    /// Takes the nanoseconds of waits that do not count for the time limit of
+    /// the attempt. Null if they count.
+    std::shared_ptr<std::atomic<std::int64_t>> waited = {};
   };
 
   /// `workflow` is the agent that the node belongs to; it must outlive the
@@ -83,6 +89,25 @@ public:
   json ask(std::string message,
            const std::optional<json_schema>& schema = {},
            json payload = nullptr);
+
+  /// Waits until a time without holding a thread, also over the end of the
+  /// process. An event with the time is committed when the wait begins. A body
+  /// that runs again, in a further attempt, after an answer or in a recovered
+  /// run, waits until the time of this event, whatever `due` is now.
+  ///
+  /// The event carries the changes of state that are recorded, and counts among
+  /// the events of the body: a body that waits where it has emitted another
+  /// event before, or emits where it has waited, fails with `errc::conflict`.
+  /// The wait does not count for `workflow_node::timeout`, except in the item
+  /// of a map.
+  ///
+  /// Throws `errc::cancelled` if the run or the node is cancelled, and the
+  /// errors of `emit`.
+  task<> sleep_until(timestamp due);
+
+  /// Waits until this time has passed since the wait first began; as
+  /// `sleep_until`.
+  task<> sleep_for(std::chrono::nanoseconds duration);
 
   // -- for the code that runs nodes ----
 

@@ -44,7 +44,8 @@ struct workflow_options {
 ///
 /// Each visit ends with one event, which holds its output, its routes and its
 /// changes of state. A node that fails for good ends the workflow: the other
-/// nodes are cancelled and awaited, and the error names the node.
+/// nodes are cancelled and awaited, and the error names the node. Joins can go
+/// on without such a node (`join::on_failed`).
 ///
 /// A path ends at a node behind which no edge is followed. If only one node can
 /// end a path, its last output is the output of the workflow. If several can,
@@ -61,6 +62,9 @@ struct workflow_options {
 /// - a cycle of edges that are always followed: it would never end;
 /// - an empty function, a tool that only prepares requests or is long-running,
 ///   and a `join::count` of 0 or above the number of nodes before the join;
+/// - a join that skips failed inputs if each node before it has an edge to
+///   something else, so that its failure ends the workflow;
+/// - an edge with routes from a map, which gives none;
 /// - limits of 0, times below 0, and other values that `node_retry` excludes;
 /// - everything that `make_agent` refuses.
 agent workflow(workflow_options options);

@@ -82,16 +82,49 @@ enum class missing_inputs : std::uint8_t {
   drop,
 };
 
+/// Effect of a node before a join that has failed for good.
+enum class failed_inputs : std::uint8_t {
+  /// The workflow fails with the error of the node.
+  fail,
+  /// The workflow goes on, if all edges from the node lead to joins with this
+  /// rule. Each of them gets one input less.
+  skip,
+};
+
 /// The work of a node that waits for the nodes before it. Its output is an
 /// object: their outputs by name. Inputs belong together if they come from the
 /// same fork of the workflow, so one round of a cycle is not mixed with another
 /// one.
 struct join {
   /// Number of inputs after which the join fires, from 1 to the number of nodes
-  /// before it. Later inputs of the same round are dropped. Unset: all.
+  /// before it. Later inputs of the same round are dropped. Unset: all, but for
+  /// those of failed nodes that `on_failed` skips; at least one.
   std::optional<std::size_t> count = {};
-  /// Effect of inputs that can no longer come.
+  /// Effect of inputs that can no longer come. If too many nodes before the
+  /// join have failed, `fail` names them with their errors.
   missing_inputs on_missing = missing_inputs::fail;
+  /// Effect of failed nodes before the join.
+  failed_inputs on_failed = failed_inputs::fail;
+};
+
+/// The work of a node that runs once for each item of its input, which is a
+/// list. A value that is no list counts as a list of one, and null as an empty
+/// list. Each item runs on a lane and a branch of its own. The output is the
+/// list of their outputs, in the order of the items. Routes of items are
+/// refused.
+///
+/// Each item ends with an event of its own. The first item that fails cancels
+/// the others, and is the failure of the node: `node_retry` and the time limit
+/// are those of the node. Items that have ended do not run again, neither in a
+/// later attempt nor after a question or a recovery.
+struct map_over {
+  /// Work of one item, which is its input. `node_context::key` is unique for
+  /// each item. An agent can be the work of one node only.
+  std::variant<node_function, agent, tool> work;
+  /// Most items that run at the same time, at least 1. Unset: no limit of its
+  /// own. `run_options::lanes_max` limits every value. The limit of the
+  /// workflow counts the node once, whatever the number of its items.
+  std::optional<std::size_t> lanes_max = {};
 };
 
 /// Rules for a node that failed. The n-th wait is `first_delay * factor^(n-1)`,
@@ -114,15 +147,15 @@ struct node_retry {
 };
 
 /// Work of a node. A workflow is an agent, so it can be a node, too.
-using node_work = std::variant<node_function, agent, tool, join>;
+using node_work = std::variant<node_function, agent, tool, join, map_over>;
 
 /// A node of a workflow.
 struct workflow_node {
   /// Identifier, unique in the workflow and not `START`. Empty: the name of the
-  /// agent or the tool. An agent can be one node only, since names of agents
-  /// are unique in the tree.
+  /// agent or the tool, also of those that a map runs. An agent can be one node
+  /// only, since names of agents are unique in the tree.
   std::string name = {};
-  /// Agent, function, tool or join that runs when the node is reached. The
+  /// Agent, function, tool, join or map that runs when the node is reached. The
   /// input of a tool is an object with its arguments, also as JSON text, or the
   /// value of the only parameter that it has or needs. An agent gets its input
   /// as a message that only this agent sees; null, or the message that started

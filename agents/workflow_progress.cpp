@@ -75,6 +75,12 @@ json to_json(const visit_progress& shown) {
   made["began"] = seconds_or_null(shown.began);
   made["ended"] = seconds_or_null(shown.ended);
   made["due"] = seconds_or_null(shown.due);
+  if (shown.is_skipped)
+    made["skipped"] = true;
+  if (shown.items > 0) {
+    made["items"] = shown.items;
+    made["itemsEnded"] = shown.items_ended;
+  }
   return made;
 }
 

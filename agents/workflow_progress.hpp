@@ -34,7 +34,8 @@ enum class node_state : std::uint8_t {
   waiting,   ///< Waits for a free lane, for its next attempt, or, as a join,
              ///< for other inputs.
   running,   ///< Runs.
-  paused,    ///< Its agent, function or tool waits for an answer.
+  paused,    ///< Its agent, function or tool waits for an answer. A map: all
+             ///< items that have not ended do.
   done,      ///< Has ended.
   skipped,   ///< Was not reached, and can no longer be.
   failed,    ///< Has failed and is not tried again.
@@ -71,6 +72,12 @@ struct visit_progress {
   std::vector<route> routes = {};
   /// Nodes without whose inputs a join has fired.
   std::vector<std::string> missing = {};
+  /// For `failed`: the workflow has gone on (`join::on_failed`).
+  bool is_skipped = false;
+  /// Number of items of a map, once an event tells it; else 0.
+  std::uint64_t items = 0;
+  /// Number of those that have ended.
+  std::uint64_t items_ended = 0;
   /// Time of the event after which the visit could start; unset if it waits, or
   /// if the time is not known.
   std::optional<timestamp> began = {};
@@ -85,7 +92,7 @@ struct visit_progress {
 struct node_progress {
   /// Name of the node.
   std::string name;
-  /// `"agent"`, `"function"`, `"tool"` or `"join"`.
+  /// `"agent"`, `"function"`, `"tool"`, `"join"` or `"map"`.
   std::string kind;
   /// That of its oldest visit that has not ended, else of its newest one.
   node_state state = node_state::unreached;
@@ -135,7 +142,8 @@ struct workflow_view {
 /// "routes": [route], "otherwise": boolean}], "visits": [{"node", "number",
 /// "state", "attempt", "failures": [{"attempt", "at": seconds, "code",
 /// "message"}], "routes": [route], "missing": [text], "began", "ended", "due":
-/// seconds or null}]}`.
+/// seconds or null, "skipped"?: true, "items"?: number, "itemsEnded"?:
+/// number}]}`.
 json to_json(const workflow_view& shown);
 
 /// Computes the progress of all workflows of one session, event by event. Not

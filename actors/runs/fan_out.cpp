@@ -51,15 +51,17 @@ void fan_out::start_more() {
 
 void fan_out::start(std::size_t index) {
   auto& lane = request_.lanes[index];
-  running_[index] = owner_.spawn_below(index,
-                                       {.which = lane.which,
-                                        .caller = request_.caller,
-                                        .branch = lane.branch,
-                                        .temp = lane.temp,
-                                        .from = lane.from,
-                                        .above = request_.caller->place(),
-                                        .number = lane.number,
-                                        .visit_key = owner_.start().visit_key});
+  running_[index] = owner_.spawn_below(
+    index,
+    {.which = lane.which,
+     .caller = request_.caller,
+     .branch = lane.branch,
+     .temp = lane.temp,
+     .from = lane.from,
+     .visit = lane.visit,
+     .above = request_.caller->place(),
+     .number = lane.number,
+     .visit_key = lane.visit ? lane.visit_key : owner_.start().visit_key});
   ++left_;
   if (request_.timeout)
     owner_.call_after(*request_.timeout, [this, index] { time_out(index); });
@@ -102,6 +104,8 @@ void fan_out::receive(lane_ended& ended) {
         "it did not end within {} ms",
         request_.timeout.value_or(std::chrono::milliseconds(0)).count()));
   lane.failed = std::move(failure);
+  if (!request_.first_failed)
+    request_.first_failed = index;
   ++failures_;
   const bool hopeless
     = request_.on_failure == lane_failures::fail_fast

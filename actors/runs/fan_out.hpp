@@ -1,5 +1,5 @@
-// The lanes of a parallel agent: starts them, counts them, and turns their
-// failures into one outcome.
+// The lanes of a parallel agent, or of the items of a map: starts them, counts
+// them, and turns their failures into one outcome.
 
 #pragma once
 
@@ -20,6 +20,7 @@ namespace troupe::actors {
 
 class lane_actor;
 struct lane_ended;
+struct node_visit;
 
 /// The request of a coroutine that waits until its lanes have ended.
 struct fan_out_request {
@@ -35,6 +36,10 @@ struct fan_out_request {
     std::shared_ptr<temp_space> temp = {};
     /// The checkpoint to continue from; null: from the start.
     checkpoint_ptr from = {};
+    /// The item of a workflow's map that the lane runs, and its id
+    /// (`visit_id`); null: it runs `which`.
+    std::shared_ptr<const node_visit> visit = {};
+    std::string visit_key = {};
 
     // The outcome. A lane that `is_over` before the fan-out starts is not run.
     bool is_over = false;
@@ -59,6 +64,8 @@ struct fan_out_request {
   std::size_t quorum = 0;
   std::optional<std::chrono::milliseconds> timeout;
 
+  /// The lane that failed first; unset if none has.
+  std::optional<std::size_t> first_failed;
   /// Error of the whole fan-out, if it failed.
   result<void> outcome;
   /// True if the fan-out has not failed, but needs lanes that have paused.

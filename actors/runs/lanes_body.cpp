@@ -244,6 +244,10 @@ task<> record_items(const lane_actor& lane,
 
 } // namespace
 
+task<> wait_for_lanes(lane_actor& lane, fan_out_request& request) {
+  co_await lanes_await(lane, request);
+}
+
 task<> run_parallel(lane_actor& lane,
                     invocation_context& context,
                     const agent& which,

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/running/user_failure.hpp"
 #include "troupe/actors/runs/agent_body.hpp"
+#include "troupe/actors/runs/node_items.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/question.hpp"
@@ -22,9 +23,28 @@ const workflow_graph::node& node_of(const node_visit& which) {
   return which.graph->nodes()[which.visit.node];
 }
 
+// The function or the tool of a node, or of a map for an item; null for other
+// work.
+template <class Work>
+const Work* work_of(const node_visit& which) {
+  const auto& work = node_of(which).work;
+  return which.is_item()
+           ? std::get_if<Work>(&std::get<workflow_graph::mapped>(work).work)
+           : std::get_if<Work>(&work);
+}
+
+bool is_map(const node_visit& which) {
+  return !which.is_item()
+         && std::holds_alternative<workflow_graph::mapped>(node_of(which).work);
+}
+
 std::string who_is(const node_visit& which) {
-  return fmt::format(
-    "node '{}' of workflow '{}'", node_of(which).name, which.workflow->name());
+  return fmt::format("{}node '{}' of workflow '{}'",
+                     which.is_item()
+                       ? fmt::format("item {} of ", which.visit.ordinal)
+                       : std::string(),
+                     node_of(which).name,
+                     which.workflow->name());
 }
 
 // Result of a node: its output and routes, and the actions and bases of a tool,
@@ -33,6 +53,9 @@ struct node_work_end {
   node_output made;
   event actions_of; // Its actions are those of a tool.
   std::vector<write_basis> bases;
+  // The event tells an escalation: that of an item, or of the items of a map,
+  // which may not run again.
+  bool escalates = false;
   // Set if the node waits for an answer; then only `question` has a meaning.
   checkpoint_ptr paused;
   // The call that asks; unset if an agent below asks.
@@ -56,6 +79,11 @@ task<node_work_end> call_function(node_context& context,
   }
   if (failure)
     throw *failure;
+  if (which.is_item() && !end.made.routes.empty())
+    throw error(errc::invalid_argument,
+                fmt::format("{} gives a route, but no edge begins at an item; "
+                            "put a function behind the map that chooses it",
+                            who_is(which)));
   // The function may have caught the exception.
   if (!end.paused)
     end.paused = context.paused();
@@ -217,9 +245,12 @@ public:
     facts.attempt = which_.attempt;
     facts.key = key_;
     facts.rewound = which_.at.rewound;
+    facts.waited = which_.waited;
     const auto& start = lane_.start();
-    facts.repeats
-      = which_.attempt > 1 || start.from || lane_.recovered() != nullptr;
+    // A visit may also have begun in an earlier run that brought an answer.
+    facts.repeats = which_.attempt > 1 || start.from
+                    || lane_.recovered() != nullptr
+                    || which_.at.run != lane_.facts().invocation_id;
     // Not movable, so it is made in its place.
     return {lane_,
             *which_.workflow,
@@ -250,9 +281,8 @@ task<bool> end_visit(node_context& context,
                      const node_visit& which,
                      const context_source& source,
                      node_work_end work) {
-  const auto& node = node_of(which);
-  // Agents and tools give no routes themselves.
-  if (!std::holds_alternative<node_function>(node.work))
+  // Agents and tools give no routes themselves, and items give none.
+  if (!which.is_item() && work_of<node_function>(which) == nullptr)
     if (auto route = which.graph->route_of(which.visit.node, work.made.output))
       work.made.routes.push_back(std::move(*route));
   auto told = make_end_event(which.at,
@@ -264,6 +294,7 @@ task<bool> end_visit(node_context& context,
   const auto id = told.id;
   auto actions = std::move(work.actions_of.actions);
   actions.transfer_to_agent.clear();
+  actions.escalate = actions.escalate || work.escalates;
   if (!told.actions.extra.is_null()) {
     auto fields
       = actions.extra.is_null() ? json::object() : actions.extra.data();
@@ -273,6 +304,11 @@ task<bool> end_visit(node_context& context,
   told.actions = std::move(actions);
   std::optional<error> failure;
   try {
+    if (which.listener == nullptr) {
+      const auto stored
+        = co_await context.emit(std::move(told), std::move(work.bases));
+      co_return stored->actions.escalate;
+    }
     const auto stored = co_await context.emit_heard(
       std::move(told), std::move(work.bases), *which.listener, which.key);
     co_return stored->actions.escalate;
@@ -282,7 +318,8 @@ task<bool> end_visit(node_context& context,
   if (failure->code() == errc::conflict)
     for (const auto& each : context.events())
       if (each->id == id) {
-        which.listener->hear_commit(which.key, each);
+        if (which.listener != nullptr)
+          which.listener->hear_commit(which.key, each);
         co_return each->actions.escalate;
       }
   throw *failure;
@@ -315,12 +352,42 @@ task<agent_end> run_agent_of(lane_actor& lane,
   work.made.output = lane.last_output()
                        ? *lane.last_output()
                        : output_of_agent(start.which, lane.last_said());
+  work.escalates = which.is_item() && end.escalated;
   auto context = source.make();
   context.isolate(start.caller->isolation_scope());
   const bool has_escalated
     = co_await end_visit(context, which, source, std::move(work));
   end.escalated = end.escalated || has_escalated;
   co_return end;
+}
+
+// Makes the context of the map for a moment, and reads which items have ended.
+ended_items find_ended(const context_source& source,
+                       const node_visit& which,
+                       std::size_t count) {
+  const auto context = source.make();
+  return {context.events(), which, count};
+}
+
+// Runs the items of a map.
+task<agent_end> run_map_of(lane_actor& lane,
+                           const node_visit& which,
+                           const context_source& source) {
+  const auto items = items_in(*which.visit.input);
+  const auto before = find_ended(source, which, items.size());
+  auto end = co_await run_items(lane, which, items, before);
+  if (end.paused)
+    co_return end;
+  auto context = source.make();
+  context.stand_at(source.place());
+  context.isolate(lane.start().caller->isolation_scope());
+  const ended_items ended(context.events(), which, items.size());
+  node_work_end work;
+  work.made.output = ended.outputs(which);
+  work.escalates = ended.has_escalated();
+  const bool has_escalated
+    = co_await end_visit(context, which, source, std::move(work));
+  co_return agent_end(has_escalated);
 }
 
 // Returns true if the node's own question has no answer yet. A node that waits
@@ -358,10 +425,13 @@ task<> emit_question(lane_actor& lane,
 } // namespace
 
 task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
-  const auto& node = node_of(which);
   const context_source source(lane, which);
-  if (std::holds_alternative<std::size_t>(node.work)) {
+  if (work_of<std::size_t>(which) != nullptr) {
     auto end = co_await run_agent_of(lane, which, source);
+    co_return end;
+  }
+  if (is_map(which)) {
+    auto end = co_await run_map_of(lane, which, source);
     co_return end;
   }
   auto context = source.make();
@@ -373,11 +443,11 @@ task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
     context.resume(from);
   }
   node_work_end work;
-  if (const auto* function = std::get_if<node_function>(&node.work))
+  if (const auto* function = work_of<node_function>(which))
     work = co_await call_function(context, *function, which);
   else
-    work = co_await call_tool(
-      context, std::get<tool>(node.work), which, source.key());
+    work
+      = co_await call_tool(context, *work_of<tool>(which), which, source.key());
   if (work.paused) {
     if (work.question)
       co_await emit_question(lane, which, source, std::move(*work.question));
@@ -385,6 +455,7 @@ task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
     where->key = source.key();
     co_return agent_end(context.has_escalated(), std::move(where));
   }
+  work.escalates = which.is_item() && context.has_escalated();
   const bool has_escalated
     = co_await end_visit(context, which, source, std::move(work));
   co_return agent_end(has_escalated || context.has_escalated());

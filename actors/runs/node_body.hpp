@@ -1,5 +1,6 @@
 // The coroutine of one visit of a workflow's node, on a lane of its own: runs
-// the function, tool or agent, and emits the event that ends the visit.
+// the function, tool or agent, or the items of a map, and emits the event that
+// ends the visit.
 
 #pragma once
 
@@ -7,13 +8,14 @@
 #include "troupe/agents/graphs/schedule.hpp"
 #include "troupe/agents/turns/node_event.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace troupe::actors {
 
-/// One attempt of a visit.
+/// One attempt of a visit, or of an item of a map (`workflow_place::items`).
 struct node_visit {
   /// The workflow; it and the graph outlive the visit.
   const agent* workflow = nullptr;
@@ -25,13 +27,18 @@ struct node_visit {
   std::string id;
   /// Number of the visit among those of the workflow, for its lane and commits.
   std::uint64_t key = 0;
-  /// Hears of the event that ends the visit; never null.
+  /// As `node_context::attempt_facts::waited`.
+  std::shared_ptr<std::atomic<std::int64_t>> waited = {};
+  /// Hears of the event that ends the visit; null for an item.
   commit_listener* listener = nullptr;
+
+  /// Returns true if it is an item of a map.
+  bool is_item() const noexcept { return at.items > 0; }
 };
 
-/// Runs the visit that `lane` was started for. Throws `troupe::error` and the
-/// exceptions of user code. Returns a checkpoint if its agent, or the function
-/// or tool itself, has to wait for an answer.
+/// Runs the visit that `lane` was started for, or the item of a map. Throws
+/// `troupe::error` and the exceptions of user code. Returns a checkpoint if its
+/// agent, or the function or tool itself, has to wait for an answer.
 task<agent_end> run_node(lane_actor& lane, const node_visit& visit);
 
 } // namespace troupe::actors

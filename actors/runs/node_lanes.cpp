@@ -1,5 +1,7 @@
 #include "troupe/actors/runs/node_lanes.hpp"
 
+#include "troupe/actors/runs/node_body.hpp"
+
 #include <memory>
 
 namespace troupe::actors {
@@ -9,13 +11,23 @@ void node_lanes::start(std::uint64_t visit,
                        std::optional<std::chrono::milliseconds> timeout) {
   auto lane = owner_.spawn_below(visit, std::move(start));
   running_[visit] = lane;
-  if (!timeout)
-    return;
+  if (timeout)
+    end_after(*timeout, visit, lane, std::chrono::nanoseconds(0));
+}
+
+void node_lanes::end_after(std::chrono::nanoseconds delay,
+                           std::uint64_t visit,
+                           const ref<lane_actor>& lane,
+                           std::chrono::nanoseconds known) {
   // A later attempt of the visit has another lane.
-  owner_.call_after(*timeout, [this, visit, id = lane->id()] {
+  owner_.call_after(delay, [this, visit, known, id = lane->id()] {
     const auto found = running_.find(visit);
     if (found == running_.end() || found->second->id() != id)
       return;
+    const auto& told = found->second->start().visit->waited;
+    const std::chrono::nanoseconds waited(told ? told->load() : 0);
+    if (waited > known)
+      return end_after(waited - known, visit, found->second, waited);
     late_.insert(visit);
     found->second->tell(std::make_unique<struct cancel>(
       error(errc::cancelled, "the time limit of its node has passed")));

@@ -42,7 +42,8 @@ class node_lanes {
 public:
   explicit node_lanes(lane_actor& owner) : owner_(owner) {}
 
-  /// Starts the lane of a visit.
+  /// Starts the lane of a visit. Its time limit does not count the waits that
+  /// `node_visit::waited` tells.
   void start(std::uint64_t visit,
              lane_start start,
              std::optional<std::chrono::milliseconds> timeout);
@@ -74,6 +75,13 @@ public:
   std::coroutine_handle<> take_waiting();
 
 private:
+  // Cancels the lane of a visit after `delay`, and as much later as it has
+  // waited. `known` is what it had waited when the delay was set.
+  void end_after(std::chrono::nanoseconds delay,
+                 std::uint64_t visit,
+                 const ref<lane_actor>& lane,
+                 std::chrono::nanoseconds known);
+
   lane_actor& owner_; // Owns this.
   std::map<std::uint64_t, ref<lane_actor>> running_;
   std::set<std::uint64_t> late_;

@@ -103,7 +103,8 @@ private:
     workflow_visit visit;
     std::string id = {}; // As `node_context::key`.
     std::uint64_t attempt = 1;
-    bool has_ended = false; // Its last event is committed.
+    bool has_ended = false;  // Its last event is committed.
+    bool is_skipped = false; // It has failed, and joins go on without it.
     checkpoint_ptr paused = {};
   };
 
@@ -122,12 +123,12 @@ private:
   std::shared_ptr<const json> find_input() const;
   bool is_message() const;
   const recovered_run::part* left() const;
+  workflow_graph::number find_node(const std::string& name) const;
   void restore();
   bool start_some();
   bool start_next_attempt(std::uint64_t key,
                           active_visit& active,
-                          const failed_attempt& before,
-                          bool is_paused);
+                          const failed_attempt& before);
   void start(std::uint64_t key, active_visit& active, checkpoint_ptr from);
   task<bool> step();
   task<> end_join(std::uint64_t key);
@@ -154,7 +155,8 @@ private:
   std::uint64_t last_key_ = 0;
   std::vector<std::uint64_t> joins_; // Visits of joins, which need no lane.
   std::deque<std::uint64_t> due_;    // Visits whose next attempt may start.
-  std::size_t committing_joins_ = 0; // The news about their commits will come.
+  // Joins, and failures that are skipped, whose commits will be news.
+  std::size_t committing_ = 0;
   // The last attempts that failed before this run, or before it was recovered,
   // by path.
   std::map<std::string, failed_attempt> failed_;
@@ -222,6 +224,18 @@ task<> workflow_run::begin() {
   co_await context_.emit(std::move(told));
 }
 
+// The node of a visit that had ended before.
+workflow_graph::number workflow_run::find_node(const std::string& name) const {
+  const auto node = graph_.find(name);
+  if (node == workflow_graph::start)
+    throw error(
+      errc::conflict,
+      fmt::format("workflow '{}' has no node '{}', which had ended before",
+                  which_.name(),
+                  name));
+  return node;
+}
+
 // Repeats the schedule from the events of the session.
 void workflow_run::restore() {
   bool has_begun = false;
@@ -242,6 +256,12 @@ void workflow_run::restore() {
                                 which_.name(),
                                 difference_of(said->data, now)));
       }
+    } else if (said->is == workflow_record::kind::failure && said->is_skipped) {
+      schedule_
+        .replay_skip(find_node(said->node),
+                     said->ordinal,
+                     events[index]->field("errorMessage"))
+        .value();
     } else if (said->is == workflow_record::kind::failure) {
       const auto& told = *events[index];
       failed_.insert_or_assign(
@@ -252,15 +272,8 @@ void workflow_run::restore() {
           error(errc_of(told.field("errorCode")), told.field("errorMessage")),
           told.invocation_id == context_.lane().facts().invocation_id});
     } else if (said->is == workflow_record::kind::end) {
-      const auto node = graph_.find(said->node);
-      if (node == workflow_graph::start)
-        throw error(errc::conflict,
-                    fmt::format("workflow '{}' has no node '{}', which had "
-                                "ended before",
-                                which_.name(),
-                                said->node));
       schedule_
-        .replay(node,
+        .replay(find_node(said->node),
                 said->ordinal,
                 std::make_shared<const json>(said->data),
                 said->routes)
@@ -309,13 +322,15 @@ bool workflow_run::start_some() {
       joins_.push_back(key);
       continue;
     }
-    const auto paused
+    auto paused
       = waiting_.find(fmt::format("{}@{}", node.name, active.visit.ordinal));
     const auto known
       = failed_.find(path_of(at_, node.name, active.visit.ordinal));
+    // The visit went on behind its pause, and has failed in this run.
+    if (known != failed_.end() && known->second.is_own)
+      paused = waiting_.end();
     if (known != failed_.end()
-        && !start_next_attempt(
-          key, active, known->second, paused != waiting_.end()))
+        && !start_next_attempt(key, active, known->second))
       continue;
     start(key, active, paused == waiting_.end() ? nullptr : paused->second);
   }
@@ -327,13 +342,16 @@ bool workflow_run::start_some() {
 // and not at all if it had started.
 bool workflow_run::start_next_attempt(std::uint64_t key,
                                       active_visit& active,
-                                      const failed_attempt& before,
-                                      bool is_paused) {
+                                      const failed_attempt& before) {
   const auto& node = node_of(active);
   active.attempt = before.number + 1;
-  if (is_paused || !before.is_own)
+  if (!before.is_own)
     return true;
   if (!is_retried(node.retry, before.number, before.why.code())) {
+    // The rules were changed since. Another attempt can tell that the failure
+    // is skipped.
+    if (graph_.skips_failure_of(active.visit.node))
+      return true;
     // The process ended before the run could.
     auto failed = failure_of(node, before.number, before.why);
     visits_.erase(key);
@@ -366,6 +384,8 @@ void workflow_run::start(std::uint64_t key,
   visit->attempt = active.attempt;
   visit->key = key;
   visit->listener = &lane_;
+  if (node.timeout)
+    visit->waited = std::make_shared<std::atomic<std::int64_t>>(0);
   auto branch = context_.branch();
   if (!active.visit.branch.empty())
     branch += (branch.empty() ? "" : ".") + active.visit.branch;
@@ -401,7 +421,7 @@ task<> workflow_run::end_join(std::uint64_t key) {
                        active.visit.missing);
     told.id = placed_id(at_.rewound, context_.events(), std::move(told.id));
     co_await context_.emit_heard(std::move(told), {}, lane_, key);
-    ++committing_joins_;
+    ++committing_;
   } catch (...) {
     failure = current_failure(errc::internal, "a join");
   }
@@ -441,7 +461,7 @@ task<bool> workflow_run::step() {
     co_await end_join(key);
   } else if (has_more && !lanes.has_news()) {
     co_await later_await(lane_);
-  } else if (lanes.has_news() || lanes.running() > 0 || committing_joins_ > 0
+  } else if (lanes.has_news() || lanes.running() > 0 || committing_ > 0
              || (!failure_ && (lanes.waiting() > 0 || !due_.empty()))) {
     if (auto told = co_await news_await(lanes))
       co_await handle(std::move(*told));
@@ -471,8 +491,9 @@ task<> workflow_run::handle(node_news told) {
   auto& active = found->second;
   if (told.is == node_news::kind::committed) {
     end_visit(active, *told.event);
-    if (std::holds_alternative<join>(node_of(active).work)) {
-      --committing_joins_;
+    if (active.is_skipped
+        || std::holds_alternative<join>(node_of(active).work)) {
+      --committing_;
       visits_.erase(found);
     }
     co_return;
@@ -507,15 +528,21 @@ task<> workflow_run::handle(node_news told) {
 void workflow_run::end_visit(active_visit& active, const event& told) {
   const auto said = record_in(told);
   active.has_ended = true;
-  if (!said || said->is != workflow_record::kind::end)
+  const bool is_skipped
+    = said && said->is == workflow_record::kind::failure && said->is_skipped;
+  if (!said || (said->is != workflow_record::kind::end && !is_skipped))
     return fail(error(errc::conflict,
                       fmt::format("a plugin has removed the fields of node "
                                   "'{}' from its event",
                                   node_of(active).name)));
-  auto ended = schedule_.end(active.visit.node,
-                             active.visit.ordinal,
-                             std::make_shared<const json>(said->data),
-                             said->routes);
+  const auto node = active.visit.node;
+  const auto ordinal = active.visit.ordinal;
+  auto ended = is_skipped
+                 ? schedule_.skip(node, ordinal, told.field("errorMessage"))
+                 : schedule_.end(node,
+                                 ordinal,
+                                 std::make_shared<const json>(said->data),
+                                 said->routes);
   if (!ended)
     fail(error(ended.error().code(),
                fmt::format(
@@ -561,12 +588,25 @@ task<> workflow_run::fail_attempt(std::uint64_t key, error why) {
   auto& active = visits_.at(key);
   const auto& node = node_of(active);
   const auto& rules = node.retry;
+  const bool is_over = !is_retried(rules, active.attempt, why.code());
+  const bool is_skipped = is_over && graph_.skips_failure_of(active.visit.node);
   std::optional<error> untold;
   try {
-    auto told = make_failure_event(
-      at_, path_of(at_, node.name, active.visit.ordinal), active.attempt, why);
+    auto told
+      = make_failure_event(at_,
+                           path_of(at_, node.name, active.visit.ordinal),
+                           active.attempt,
+                           why,
+                           is_skipped);
     told.id = placed_id(at_.rewound, context_.events(), std::move(told.id));
-    co_await context_.emit(std::move(told));
+    if (is_skipped) {
+      // Like the end of a visit, it counts in the order of the session.
+      co_await context_.emit_heard(std::move(told), {}, lane_, key);
+      active.is_skipped = true;
+      ++committing_;
+    } else {
+      co_await context_.emit(std::move(told));
+    }
   } catch (...) {
     untold = current_failure(errc::internal, "a failed attempt");
   }
@@ -574,7 +614,9 @@ task<> workflow_run::fail_attempt(std::uint64_t key, error why) {
     fail(*lane_.cancelled());
     co_return;
   }
-  if (untold || !is_retried(rules, active.attempt, why.code())) {
+  if (active.is_skipped)
+    co_return;
+  if (untold || is_over) {
     auto failed = failure_of(node, active.attempt, why);
     if (untold)
       failed = error(failed.code(),

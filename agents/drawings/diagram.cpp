@@ -178,7 +178,14 @@ facts facts_of(const workflow_graph::node& which) {
       made.push_back(shown("fires without inputs that cannot come"));
     if (rule->on_missing == missing_inputs::drop)
       made.push_back(shown("drops inputs that cannot be complete"));
+    if (rule->on_failed == failed_inputs::skip)
+      made.push_back(shown("goes on without failed nodes"));
   }
+  if (const auto* all = std::get_if<workflow_graph::mapped>(&which.work))
+    made.push_back(shown(
+      all->lanes_max
+        ? fmt::format("once for each item, at most {} at once", *all->lanes_max)
+        : "once for each item"));
   if (which.retry.attempts_max > 1)
     made.push_back(
       shown(fmt::format("at most {} attempts", which.retry.attempts_max)));
@@ -353,14 +360,16 @@ private:
 
   node draw(const workflow_graph::node& each, const agent& workflow) {
     auto about = facts_of(each);
-    if (std::holds_alternative<node_function>(each.work))
-      return single(node_kind::function, each.name, std::move(about));
     if (std::holds_alternative<join>(each.work))
       return single(node_kind::join, each.name, std::move(about));
-    auto made
-      = std::holds_alternative<tool>(each.work)
-          ? draw(std::get<tool>(each.work)).what
-          : draw(workflow.sub_agents()[std::get<std::size_t>(each.work)]);
+    const auto* all = std::get_if<workflow_graph::mapped>(&each.work);
+    const auto* called = all != nullptr ? std::get_if<tool>(&all->work)
+                                        : std::get_if<tool>(&each.work);
+    const auto* place = agent_of(each);
+    if (called == nullptr && place == nullptr)
+      return single(node_kind::function, each.name, std::move(about));
+    auto made = called != nullptr ? draw(*called).what
+                                  : draw(workflow.sub_agents()[*place]);
     if (made.name != each.name)
       made.facts.push_back(shown("as " + each.name));
     for (auto& one : about)

@@ -72,6 +72,8 @@ std::string words_of(const node_progress& shown, const workflow_view& in) {
     words += fmt::format(", visit {}", visit.number);
   if (visit.attempt > 1)
     words += fmt::format(", attempt {}", visit.attempt);
+  if (visit.items > 0)
+    words += fmt::format(", {} of {} items", visit.items_ended, visit.items);
   if (!visit.failures.empty() && visit.state != node_state::done)
     words += fmt::format(", {}", to_string(visit.failures.back().why.code()));
   return words;

@@ -21,8 +21,11 @@ constexpr std::array missing_fields{
   missing_field{"func", functions},
   missing_field{"func_code", functions},
   missing_field{"parallel_worker",
-                "use a MapAgent, which runs its agent for each element of a "
-                "list"},
+                "it belongs to the nodes of a Workflow; elsewhere use a "
+                "MapAgent, which runs its agent for each element of a list"},
+  missing_field{"max_parallel_workers",
+                "it belongs to the nodes of a Workflow; a MapAgent has a "
+                "lanes_max"},
   missing_field{"planner",
                 "troupe has no planners; thinking of Gemini is set by "
                 "thinkingConfig in generate_content_config"},

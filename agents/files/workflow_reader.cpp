@@ -39,7 +39,11 @@ constexpr std::string_view way_to_functions
 
 // Fields of a node that are none of its agent.
 constexpr auto node_fields
-  = std::to_array<std::string_view>({"retry_config", "timeout", "visits_max"});
+  = std::to_array<std::string_view>({"retry_config",
+                                     "timeout",
+                                     "visits_max",
+                                     "parallel_worker",
+                                     "max_parallel_workers"});
 
 bool is_file(std::string_view text) {
   return text.ends_with(".yaml") || text.ends_with(".yml")
@@ -343,9 +347,36 @@ private:
       made.name = which->name();
       made.work = std::move(*which);
     }
+    if (auto read = read_map(fields, made); !read)
+      return read.error();
     auto name = made.name;
     nodes.push_back(std::move(made));
     return name;
+  }
+
+  // Makes the node a map of its agent or tool, in ADK's words.
+  static result<void> read_map(const field_reader& fields,
+                               workflow_node& made) {
+    auto is_map = fields.flag("parallel_worker");
+    if (!is_map)
+      return is_map.error();
+    auto most = fields.count("max_parallel_workers");
+    if (!most)
+      return most.error();
+    if (*most && !*is_map)
+      return fail_at(fields.at("max_parallel_workers"),
+                     "'max_parallel_workers' needs 'parallel_worker: true'");
+    if (!*is_map)
+      return {};
+    map_over all;
+    if (auto* which = std::get_if<agent>(&made.work))
+      all.work = std::move(*which);
+    else
+      all.work = std::get<tool>(std::move(made.work));
+    if (*most)
+      all.lanes_max = static_cast<std::size_t>(**most);
+    made.work = std::move(all);
+    return {};
   }
 
   static result<void> read_join(const field_reader& fields,
@@ -353,11 +384,11 @@ private:
     for (const auto& field : fields.node().fields)
       if (field.name != "agent_class" && field.name != "name"
           && field.name != "description" && field.name != "count"
-          && field.name != "on_missing")
+          && field.name != "on_missing" && field.name != "on_failed")
         return fail_at({&fields.file(), field.line},
                        fmt::format("unknown field '{}'; JoinNode has "
                                    "agent_class, name, description, count, "
-                                   "on_missing",
+                                   "on_missing, on_failed",
                                    field.name));
     auto name = fields.text("name");
     if (!name)
@@ -376,6 +407,11 @@ private:
     if (!missing)
       return missing.error();
     rule.on_missing = static_cast<missing_inputs>(missing->value_or(0));
+    constexpr std::array<std::string_view, 2> effects{"fail", "skip"};
+    auto failed = fields.choice("on_failed", effects);
+    if (!failed)
+      return failed.error();
+    rule.on_failed = static_cast<failed_inputs>(failed->value_or(0));
     made.work = rule;
     return {};
   }

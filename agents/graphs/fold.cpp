@@ -133,7 +133,9 @@ result<void> workflow_fold::take(const workflow_record& told,
   using kind = workflow_record::kind;
   if (told.is == kind::begin)
     return begin(told, said);
-  const auto found = by_path_.find({told.at.run, told.at.path});
+  const auto around = visit_of_item(told);
+  const auto& own = around ? *around : told;
+  const auto found = by_path_.find({own.at.run, own.at.path});
   // The events may begin in the middle of a run.
   if (found == by_path_.end())
     return {};
@@ -142,6 +144,13 @@ result<void> workflow_fold::take(const workflow_record& told,
     on.invocations.push_back(said.invocation_id);
   go_on_after_failure(on, said);
   const bool had_conflict = on.conflict.has_value();
+  if (around) {
+    take_item(on, *around, told, said);
+    advance(on, said);
+    if (on.conflict && !had_conflict)
+      return *on.conflict;
+    return {};
+  }
   switch (told.is) {
   case kind::begin:
     break;
@@ -149,7 +158,7 @@ result<void> workflow_fold::take(const workflow_record& told,
     place_of(on, told, said.timestamp);
     break;
   case kind::question:
-    ask({found->second, place_of(on, told, said.timestamp)}, said);
+    ask({found->second, place_of(on, told, said.timestamp)}, 0, said);
     break;
   case kind::failure:
     fail(on, told, said);
@@ -198,11 +207,18 @@ void workflow_fold::end(instance& on,
   finish(on, which, node_state::done, said.timestamp);
   if (!on.schedule)
     return;
-  const auto followed = on.schedule->end(
-    on.visits[which].node, told.ordinal, no_value(), told.routes);
-  if (followed)
+  go_on_behind(on,
+               on.schedule->end(
+                 on.visits[which].node, told.ordinal, no_value(), told.routes),
+               said);
+}
+
+void workflow_fold::go_on_behind(instance& on,
+                                 const result<void>& left,
+                                 const event& said) {
+  if (left)
     return;
-  const auto& why = followed.error();
+  const auto& why = left.error();
   if (why.code() != errc::limit_exceeded)
     forget_graph(on, why.message());
   else if (!on.failure)
@@ -210,6 +226,65 @@ void workflow_fold::end(instance& on,
            error(why.code(),
                  fmt::format("workflow '{}': {}", on.name, why.message())),
            said);
+}
+
+// An item of a map: its visit goes on.
+void workflow_fold::take_item(instance& on,
+                              const workflow_record& around,
+                              const workflow_record& told,
+                              const event& said) {
+  using kind = workflow_record::kind;
+  const auto which = place_of(on, around, said.timestamp);
+  auto& map = on.visits[which];
+  map.shown.items = told.at.items;
+  if (told.is == kind::question)
+    return ask({index_of(on), which}, told.ordinal, said);
+  if (told.is == kind::end) {
+    map.items_over.insert(told.ordinal);
+    map.shown.items_ended = map.items_over.size();
+    std::erase_if(map.asks, [&](const auto& each) {
+      if (each.second != told.ordinal)
+        return false;
+      asks_.erase(each.first);
+      return true;
+    });
+  }
+  if (!map.is_active)
+    return;
+  if (is_waiting(map)) {
+    map.shown.state = node_state::paused;
+    take_back(on, map);
+    fill(on, said.timestamp);
+  } else if (map.shown.state == node_state::paused) {
+    run(on, map);
+  }
+}
+
+// Returns true if the visit waits for answers: for a map, all of its items that
+// have not ended do.
+bool workflow_fold::is_waiting(const visit& which) {
+  if (which.asks.empty() || which.shown.items == 0)
+    return !which.asks.empty();
+  std::set<std::uint64_t> asking;
+  for (const auto& each : which.asks)
+    asking.insert(each.second);
+  return asking.size() + which.shown.items_ended >= which.shown.items;
+}
+
+// The number of the item whose agent has said the event, by its branch; 0 if
+// the visit is that of no map.
+std::uint64_t workflow_fold::item_of(const visit_place& where,
+                                     const event& said) const {
+  const auto& shown = workflows_[where.workflow].visits[where.visit].shown;
+  const auto& above = workflows_[where.workflow].visits[where.visit].branch;
+  std::string_view rest = said.branch;
+  if (!rest.starts_with(above))
+    return 0;
+  rest.remove_prefix(above.size());
+  if (rest.starts_with('.'))
+    rest.remove_prefix(1);
+  return item_in_branch(
+    rest.substr(0, rest.find('.')), shown.node, shown.number);
 }
 
 void workflow_fold::fail(instance& on,
@@ -221,6 +296,16 @@ void workflow_fold::fail(instance& on,
   failed.shown.attempt = told.attempt;
   failed.shown.failures.push_back({told.attempt, said.timestamp, why});
   cancel_children(failed, said.timestamp);
+  if (told.is_skipped) {
+    failed.shown.is_skipped = true;
+    finish(on, which, node_state::failed, said.timestamp);
+    if (on.schedule)
+      go_on_behind(on,
+                   on.schedule->skip(
+                     failed.node, told.ordinal, std::string(why.message())),
+                   said);
+    return;
+  }
   if (on.known == nullptr || !on.schedule) {
     // Only the next event tells whether the node is tried again.
     take_back(on, failed);
@@ -279,7 +364,7 @@ void workflow_fold::go_on_after_failure(instance& on, const event& said) {
   on.ended.reset();
   for (std::size_t which = 0; which < on.visits.size(); ++which)
     if (auto& again = on.visits[which];
-        again.shown.state == node_state::failed) {
+        again.shown.state == node_state::failed && !again.shown.is_skipped) {
       ++again.shown.attempt;
       activate(on, which);
       run(on, again);
@@ -298,18 +383,18 @@ void workflow_fold::take_calls(const event& said) {
     const auto where = found->second;
     auto& on = workflows_[where.workflow];
     auto& asked = on.visits[where.visit];
-    asked.asks.erase(answer->id);
     if (said.author == "user")
-      answered_[said.id].emplace_back(answer->id, where);
+      answered_[said.id].push_back({answer->id, where, asked.asks[answer->id]});
+    asked.asks.erase(answer->id);
     asks_.erase(found);
-    if (asked.is_active && asked.asks.empty())
+    if (asked.is_active && !is_waiting(asked))
       run(on, asked);
   }
   const auto where = asking(said);
   if (!where)
     return;
   if (!said.long_running_tool_ids.empty())
-    return ask(*where, said);
+    return ask(*where, item_of(*where, said), said);
   // The next attempt has begun.
   auto& on = workflows_[where->workflow];
   auto& again = on.visits[where->visit];
@@ -318,13 +403,17 @@ void workflow_fold::take_calls(const event& said) {
 }
 
 // Pauses the visit until the calls of the event are answered.
-void workflow_fold::ask(const visit_place& where, const event& said) {
+void workflow_fold::ask(const visit_place& where,
+                        std::uint64_t item,
+                        const event& said) {
   auto& on = workflows_[where.workflow];
   auto& asked = on.visits[where.visit];
   for (const auto& id : said.long_running_tool_ids) {
-    asked.asks.insert(id);
+    asked.asks[id] = item;
     asks_[id] = where;
   }
+  if (!is_waiting(asked))
+    return;
   asked.shown.state = node_state::paused;
   take_back(on, asked);
   fill(on, said.timestamp);
@@ -335,13 +424,14 @@ void workflow_fold::reopen(const std::string& message) {
   const auto found = answered_.find(message);
   if (found == answered_.end())
     return;
-  for (const auto& [id, where] : found->second) {
+  for (const auto& [id, where, item] : found->second) {
     auto& on = workflows_[where.workflow];
     auto& asked = on.visits[where.visit];
-    if (asked.shown.state == node_state::done)
+    if (asked.shown.state == node_state::done || asked.shown.is_skipped
+        || asked.items_over.contains(item))
       continue;
     activate(on, where.visit);
-    asked.asks.insert(id);
+    asked.asks[id] = item;
     asks_[id] = where;
     asked.shown.state = node_state::paused;
     asked.shown.ended.reset();
@@ -546,7 +636,7 @@ void workflow_fold::finish(instance& on,
   ended.shown.due.reset();
   take_back(on, ended);
   ended.is_due = false;
-  for (const auto& id : ended.asks)
+  for (const auto& [id, item] : ended.asks)
     asks_.erase(id);
   ended.asks.clear();
   cancel_children(ended, at);
@@ -626,10 +716,8 @@ bool workflow_fold::holds(const visit_place& where,
   const auto& on = workflows_[where.workflow];
   const auto& which = on.visits[where.visit];
   if (on.known == nullptr)
-    return on.recorded.kinds.empty()
-           || on.recorded.kinds[which.node] == "agent";
-  const auto* place
-    = std::get_if<std::size_t>(&on.graph->nodes()[which.node].work);
+    return on.recorded.kinds.empty() || on.recorded.has_agent[which.node];
+  const auto* place = agent_of(on.graph->nodes()[which.node]);
   if (place == nullptr)
     return false;
   const auto& top = on.known->sub_agents()[*place].name();

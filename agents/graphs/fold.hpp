@@ -52,6 +52,12 @@ private:
     friend auto operator<=>(const visit_place&, const visit_place&) = default;
   };
 
+  struct answered_call {
+    std::string id;
+    visit_place where;
+    std::uint64_t item; // As in `visit::asks`.
+  };
+
   using number = workflow_graph::number;
 
   struct visit {
@@ -61,9 +67,11 @@ private:
     bool is_planned = true; // The schedule has started it.
     bool is_active = true;
     bool has_lane = false;
-    bool is_due = false;               // Its next attempt needs a lane.
-    std::set<std::string> asks;        // Ids of its open calls.
-    std::vector<std::size_t> children; // Workflows that it began.
+    bool is_due = false; // Its next attempt needs a lane.
+    // Ids of its open calls, with the number of the item that asks; 0: none.
+    std::map<std::string, std::uint64_t> asks;
+    std::set<std::uint64_t> items_over; // Numbers of ended items of a map.
+    std::vector<std::size_t> children;  // Workflows that it began.
   };
 
   struct instance {
@@ -99,11 +107,18 @@ private:
   result<void> take(const workflow_record& told, const event& said);
   result<void> begin(const workflow_record& told, const event& said);
   void end(instance& on, const workflow_record& told, const event& said);
+  void take_item(instance& on,
+                 const workflow_record& visit,
+                 const workflow_record& told,
+                 const event& said);
+  void go_on_behind(instance& on, const result<void>& left, const event& said);
   static void end_by(instance& on, error why, const event& said);
   void fail(instance& on, const workflow_record& told, const event& said);
   void close(instance& on, const event& said);
   void take_calls(const event& said);
-  void ask(const visit_place& where, const event& said);
+  void ask(const visit_place& where, std::uint64_t item, const event& said);
+  static bool is_waiting(const visit& which);
+  std::uint64_t item_of(const visit_place& where, const event& said) const;
   void reopen(const std::string& message);
   void reopen_around(instance& inner);
   void cancel_paused(const event& said);
@@ -157,9 +172,7 @@ private:
   std::map<std::string, std::set<visit_place>, std::less<>> by_branch_;
   std::unordered_map<std::string, visit_place> asks_; // By id of the call.
   // Calls that a message has answered, by the id of the message.
-  std::unordered_map<std::string,
-                     std::vector<std::pair<std::string, visit_place>>>
-    answered_;
+  std::unordered_map<std::string, std::vector<answered_call>> answered_;
 };
 
 } // namespace troupe

@@ -3,19 +3,13 @@
 #include "troupe/agents/graphs/fold.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
 
 namespace troupe {
 
 namespace {
 
 using number = workflow_graph::number;
-
-std::string kind_name(const workflow_graph::node& which) {
-  constexpr std::array<const char*, 4> kinds{
-    "agent", "function", "tool", "join"};
-  return kinds.at(which.work.index());
-}
 
 bool is_over(node_state state) {
   return state == node_state::done || state == node_state::failed
@@ -55,7 +49,7 @@ void workflow_fold::show_nodes(const instance& on, workflow_view& made) const {
     const auto& nodes = on.graph->nodes();
     for (number node = 0; node < nodes.size(); ++node)
       add(nodes[node].name,
-          on.known != nullptr ? kind_name(nodes[node])
+          on.known != nullptr ? std::string(kind_of(nodes[node]))
                               : on.recorded.kinds[node]);
     for (const auto& each : on.graph->edges())
       made.edges.push_back({.from = each.from == workflow_graph::start
@@ -120,8 +114,9 @@ node_state workflow_fold::state_of(const instance& on,
   if (is_dead)
     return node_state::cancelled;
   const auto has = [&made](node_state state) {
-    return std::ranges::any_of(
-      made.visits, [state](const auto& each) { return each.state == state; });
+    return std::ranges::any_of(made.visits, [state](const auto& each) {
+      return each.state == state && !each.is_skipped;
+    });
   };
   if (has(node_state::running) || has(node_state::waiting))
     return node_state::running;
@@ -140,6 +135,14 @@ std::vector<workflow_view> workflow_fold::workflows() const {
                      || (on.parent && is_dead[on.parent->workflow]);
     show_visits(on, all[place], is_dead[place]);
   }
+
+  // Numbers of the workflows inside of a visit.
+  struct inner_states {
+    std::size_t paused = 0;
+    std::size_t running = 0;
+  };
+
+  std::map<std::pair<std::size_t, std::size_t>, inner_states> inside_of;
   for (auto place = all.size(); place-- > 0;) {
     const auto& on = workflows_[place];
     auto& made = all[place];
@@ -159,8 +162,16 @@ std::vector<workflow_view> workflow_fold::workflows() const {
     const auto& around = outer.visits[on.parent->visit].shown;
     made.parent = path_of(outer.at, around.node, around.number);
     auto& above = all[on.parent->workflow].visits[on.parent->visit];
-    if (made.state == node_state::paused && above.state == node_state::running)
+    auto& inside = inside_of[{on.parent->workflow, on.parent->visit}];
+    inside.paused += made.state == node_state::paused ? 1U : 0U;
+    inside.running += made.state == node_state::running ? 1U : 0U;
+    // A map also has items that wait for their turn, or that have ended.
+    if (above.state == node_state::running && inside.paused > 0
+        && inside.running == 0
+        && inside.paused + above.items_ended >= above.items)
       above.state = node_state::paused;
+    else if (above.state == node_state::paused && inside.running > 0)
+      above.state = node_state::running;
   }
   return all;
 }

@@ -26,6 +26,12 @@ std::string name_of_work(const workflow_node& described) {
     return which->name();
   if (const auto* which = std::get_if<tool>(&described.work))
     return which->name();
+  if (const auto* all = std::get_if<map_over>(&described.work)) {
+    if (const auto* which = std::get_if<agent>(&all->work))
+      return which->name();
+    if (const auto* which = std::get_if<tool>(&all->work))
+      return which->name();
+  }
   return {};
 }
 
@@ -43,11 +49,16 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-// The kind of a node, as the structure names it.
-std::string_view kind_of(const workflow_graph::node& which) {
-  constexpr std::array<std::string_view, 4> kinds{
-    "agent", "function", "tool", "join"};
-  return kinds.at(which.work.index());
+constexpr std::array<std::string_view, 5> kinds{
+  "agent", "function", "tool", "join", "map"};
+
+// The function or the tool of a node, itself or for the items of a map; null
+// for other work.
+template <class Work>
+const Work* work_of(const workflow_graph::node& which) {
+  const auto* all = std::get_if<workflow_graph::mapped>(&which.work);
+  return all != nullptr ? std::get_if<Work>(&all->work)
+                        : std::get_if<Work>(&which.work);
 }
 
 // Returns true if one completion can follow both edges.
@@ -83,6 +94,20 @@ reached(std::size_t count, std::vector<number> open, const Next& next) {
   return seen;
 }
 
+// Takes the agent, the function or the tool in `from`, which has one. Adds an
+// agent to `agents`.
+template <class From, class To>
+void take_work(const From& from, To& to, std::vector<agent>& agents) {
+  if (const auto* which = std::get_if<agent>(&from)) {
+    to = agents.size();
+    agents.push_back(*which);
+  } else if (const auto* called = std::get_if<node_function>(&from)) {
+    to = *called;
+  } else {
+    to = std::get<tool>(from);
+  }
+}
+
 } // namespace
 
 void workflow_graph::refuse(std::string why) const {
@@ -109,15 +134,14 @@ workflow_graph::workflow_graph(std::string name,
     if (!numbers_.try_emplace(added.name, nodes_.size() - 1).second)
       refuse(fmt::format("node name '{}' comes twice; names are unique",
                          added.name));
-    if (const auto* which = std::get_if<agent>(&each.work)) {
-      added.work = agents.size();
-      agents.push_back(*which);
-    } else if (const auto* called = std::get_if<node_function>(&each.work)) {
-      added.work = *called;
-    } else if (const auto* known = std::get_if<tool>(&each.work)) {
-      added.work = *known;
+    if (const auto* all = std::get_if<map_over>(&each.work)) {
+      mapped made{{}, all->lanes_max};
+      take_work(all->work, made.work, agents);
+      added.work = std::move(made);
+    } else if (const auto* rule = std::get_if<join>(&each.work)) {
+      added.work = *rule;
     } else {
-      added.work = std::get<join>(each.work);
+      take_work(each.work, added.work, agents);
     }
     added.retry = each.retry;
     added.timeout = each.timeout;
@@ -176,10 +200,13 @@ workflow_graph::workflow_graph(std::string name,
       refuse(fmt::format("node '{}': a retry has a factor from 1, a jitter "
                          "from 0 to 1, and no delay below 0",
                          each.name));
-    if (const auto* called = std::get_if<node_function>(&each.work);
+    if (const auto* called = work_of<node_function>(each);
         called != nullptr && !*called)
       refuse(fmt::format("node '{}' has no function", each.name));
-    if (const auto* which = std::get_if<tool>(&each.work)) {
+    if (const auto* all = std::get_if<mapped>(&each.work);
+        all != nullptr && all->lanes_max == std::size_t{0})
+      refuse(fmt::format("map '{}': lanes_max is 0", each.name));
+    if (const auto* which = work_of<tool>(each)) {
       const auto& options = which->options();
       if (!which->can_be_called())
         refuse(fmt::format("node '{}': tool '{}' only prepares requests",
@@ -217,6 +244,11 @@ void workflow_graph::check_edges() const {
   for (const auto& each : edges_) {
     if (each.from == start && !is_always(each))
       refuse_edge(each, "has a route, but START gives none");
+    if (each.from != start && !each.routes.empty()
+        && std::holds_alternative<mapped>(nodes_[each.from].work))
+      refuse_edge(each,
+                  "has a route, but a map gives none; put a function between "
+                  "them that chooses the route");
     if (each.otherwise && !each.routes.empty())
       refuse_edge(each,
                   "has routes and is marked otherwise; make it two edges");
@@ -303,6 +335,28 @@ void workflow_graph::check_joins() const {
                          *rule->count,
                          each.before.size()));
   }
+  for (number each = 0; each < nodes_.size(); ++each) {
+    const auto* rule = std::get_if<join>(&nodes_[each].work);
+    if (rule == nullptr || rule->on_failed != failed_inputs::skip)
+      continue;
+    if (std::ranges::none_of(nodes_[each].before, [this](number before) {
+          return before != start && skips_failure_of(before);
+        }))
+      refuse(fmt::format("join '{}' skips failed inputs, but the failure of "
+                         "each node before it ends the workflow: a node whose "
+                         "failure is skipped leads to joins alone that skip it",
+                         nodes_[each].name));
+  }
+}
+
+bool workflow_graph::skips_failure_of(number which) const {
+  const auto& asked = nodes_[which];
+  return !asked.leaves.empty() && !std::holds_alternative<join>(asked.work)
+         && std::ranges::all_of(asked.leaves, [this](std::size_t place) {
+              const auto* rule
+                = std::get_if<join>(&nodes_[edges_[place].to].work);
+              return rule != nullptr && rule->on_failed == failed_inputs::skip;
+            });
 }
 
 number workflow_graph::find(std::string_view name) const {
@@ -419,11 +473,18 @@ json workflow_graph::structure() const {
   add(workflow_start, "start", start_leaves_);
   for (const auto& each : nodes_) {
     auto& row = add(each.name, kind_of(each), each.leaves);
+    if (const auto* map = std::get_if<mapped>(&each.work))
+      row["each"] = kinds.at(map->work.index());
     const auto* rule = std::get_if<join>(&each.work);
     if (rule == nullptr)
       continue;
-    row["count"] = rule->count.value_or(each.before.size());
+    // Without a count, failed inputs lower the number that is awaited.
+    if (rule->count || rule->on_failed == failed_inputs::fail)
+      row["count"] = rule->count.value_or(each.before.size());
     row["onMissing"] = static_cast<int>(rule->on_missing);
+    // Absent by default, so that runs of earlier versions go on.
+    if (rule->on_failed != failed_inputs::fail)
+      row["onFailed"] = static_cast<int>(rule->on_failed);
   }
   auto data = json::object();
   data["nodes"] = std::move(all);
@@ -433,6 +494,14 @@ json workflow_graph::structure() const {
   auto shortened = json::object();
   shortened["hash"] = hash_of(text);
   return shortened;
+}
+
+std::string_view kind_of(const workflow_graph::node& which) {
+  return kinds.at(which.work.index());
+}
+
+const std::size_t* agent_of(const workflow_graph::node& which) {
+  return work_of<std::size_t>(which);
 }
 
 std::string difference_of(const json& before, const json& now) {

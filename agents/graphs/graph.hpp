@@ -30,10 +30,16 @@ public:
   /// Stands for the point where the workflow begins.
   static constexpr number start = SIZE_MAX;
 
+  /// The work of a map for one item.
+  struct mapped {
+    std::variant<std::size_t, node_function, tool> work;
+    std::optional<std::size_t> lanes_max = {};
+  };
+
   /// A node. Agents are the sub-agents of the workflow, by their place.
   struct node {
     std::string name;
-    std::variant<std::size_t, node_function, tool, join> work;
+    std::variant<std::size_t, node_function, tool, join, mapped> work;
     node_retry retry;
     std::optional<std::chrono::milliseconds> timeout;
     std::uint64_t visits_max = 0;
@@ -80,6 +86,10 @@ public:
   /// Returns the joins, in order.
   const std::vector<number>& joins() const noexcept { return joins_; }
 
+  /// Returns true if the workflow goes on when the node has failed for good:
+  /// all of its edges, of which there is one, lead to joins that skip it.
+  bool skips_failure_of(number which) const;
+
   /// Returns the place of a node along the edges: lower than that of nodes that
   /// it leads to, unless they lead back. Nodes of one cycle have the same.
   std::size_t rank(number which) const { return ranks_[which]; }
@@ -92,10 +102,10 @@ public:
   std::vector<std::string> cycle_of(number which) const;
 
   /// Returns the structure as JSON: `{"nodes": [{"name", "kind", "edges":
-  /// [string], "count"?, "onMissing"?}]}`, or, if its text has more than 64
-  /// KiB,
-  /// `{"hash": string}`. Graphs with equal structure have the same nodes,
-  /// kinds, joins and edges, in the same order.
+  /// [string], "count"?, "onMissing"?, "onFailed"?, "each"?}]}`, or, if its
+  /// text has more than 64 KiB, `{"hash": string}`. `each` is the kind of the
+  /// work of a map. Graphs with equal structure have the same nodes, kinds,
+  /// joins and edges, in the same order.
   json structure() const;
 
 private:
@@ -114,6 +124,14 @@ private:
   std::vector<number> joins_;
   std::vector<std::size_t> ranks_;
 };
+
+/// Returns the kind of a node, as the structure and the views name it:
+/// `"agent"`, `"function"`, `"tool"`, `"join"` or `"map"`.
+std::string_view kind_of(const workflow_graph::node& which);
+
+/// Returns the place of the agent that a node runs, itself or for the items of
+/// a map; null if it runs none.
+const std::size_t* agent_of(const workflow_graph::node& which);
 
 /// Returns the first difference between two structures, in words that follow
 /// the name of the workflow: "node 'check' is missing".

@@ -70,6 +70,11 @@ std::optional<join> rule_in(const json& row) {
       return std::nullopt;
     rule.on_missing = static_cast<missing_inputs>(effect->get<int>());
   }
+  if (const auto* effect = member_in(row, "onFailed")) {
+    if (!effect->is_number_integer() || *effect < 0 || *effect > 1)
+      return std::nullopt;
+    rule.on_failed = static_cast<failed_inputs>(effect->get<int>());
+  }
   return rule;
 }
 
@@ -114,9 +119,15 @@ result<recorded_graph> read_structure(const std::string& workflow,
         return unreadable(workflow);
       added.work = *rule;
     } else {
-      added.work = node_function([](node_context&) { return json(); });
+      const node_function nothing([](node_context&) { return json(); });
+      if (*kind == "map")
+        added.work = map_over{.work = nothing};
+      else
+        added.work = nothing;
     }
     made.kinds.push_back(*kind);
+    made.has_agent.push_back(*kind == "agent"
+                             || words_in(row, "each") == "agent");
   }
   try {
     std::vector<agent> agents;

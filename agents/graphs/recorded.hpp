@@ -11,12 +11,15 @@
 
 namespace troupe {
 
-/// A graph without work: its nodes are joins and functions that do nothing.
+/// A graph without work: its nodes are joins, and functions and maps that do
+/// nothing.
 struct recorded_graph {
   std::unique_ptr<const workflow_graph> graph;
   /// Kinds of the nodes, as the structure names them, in the order of the
   /// nodes.
   std::vector<std::string> kinds;
+  /// True for a node that runs an agent, itself or for items; by node.
+  std::vector<bool> has_agent;
 };
 
 /// Reads the output of `workflow_graph::structure`. Fails with

@@ -69,10 +69,8 @@ std::optional<workflow_visit> workflow_schedule::start(number node) {
   return from.running->visit;
 }
 
-result<void> workflow_schedule::end(number node,
-                                    std::uint64_t ordinal,
-                                    std::shared_ptr<const json> output,
-                                    const std::vector<route>& routes) {
+result<workflow_schedule::waiting_visit>
+workflow_schedule::take_running(number node, std::uint64_t ordinal) {
   auto& at = nodes_[node];
   if (!at.running || at.running->visit.ordinal != ordinal)
     return error(errc::internal,
@@ -84,6 +82,16 @@ result<void> workflow_schedule::end(number node,
   --running_;
   if (!at.queue.empty())
     ready_.push_back(node);
+  return ended;
+}
+
+result<void> workflow_schedule::end(number node,
+                                    std::uint64_t ordinal,
+                                    std::shared_ptr<const json> output,
+                                    const std::vector<route>& routes) {
+  auto ended = take_running(node, ordinal);
+  if (!ended)
+    return ended.error();
   const auto targets = graph_.followed(node, routes);
   if (targets.empty()) {
     outputs_[node] = std::move(output);
@@ -92,15 +100,42 @@ result<void> workflow_schedule::end(number node,
   token value;
   value.from = node;
   value.value = std::move(output);
-  value.passed = std::move(ended.passed);
-  value.branch = std::move(ended.visit.branch);
-  const auto before = go_back(value.passed, node);
+  value.passed = std::move(ended->passed);
+  value.branch = std::move(ended->visit.branch);
+  return leave(node, ordinal, std::move(value), targets);
+}
+
+// A node that has failed gives no route, so none of the joins behind it will
+// get an input: each of them is told.
+result<void>
+workflow_schedule::skip(number node, std::uint64_t ordinal, std::string why) {
+  auto ended = take_running(node, ordinal);
+  if (!ended)
+    return ended.error();
+  std::vector<number> targets;
+  for (const auto place : graph_.nodes()[node].leaves)
+    if (const auto to = graph_.edges()[place].to;
+        std::ranges::find(targets, to) == targets.end())
+      targets.push_back(to);
+  token value;
+  value.from = node;
+  value.passed = std::move(ended->passed);
+  value.branch = std::move(ended->visit.branch);
+  value.failure = std::move(why);
+  return leave(node, ordinal, std::move(value), targets);
+}
+
+result<void> workflow_schedule::leave(number node,
+                                      std::uint64_t ordinal,
+                                      token left,
+                                      const std::vector<number>& targets) {
+  const auto before = go_back(left.passed, node);
   if (before)
-    value.branch = *before;
+    left.branch = *before;
   const bool is_join = std::holds_alternative<join>(graph_.nodes()[node].work);
   if (targets.size() > 1 || before || is_join)
-    add_passage(value.passed, node, ordinal, value.branch);
-  return follow(std::move(value), targets);
+    add_passage(left.passed, node, ordinal, left.branch);
+  return follow(std::move(left), targets);
 }
 
 // Drops the passage of a node, and those that were added while the token had
@@ -132,10 +167,8 @@ void workflow_schedule::add_passage(passages& passed,
   passed.push_back(std::move(made));
 }
 
-result<void> workflow_schedule::replay(number node,
-                                       std::uint64_t ordinal,
-                                       std::shared_ptr<const json> output,
-                                       const std::vector<route>& routes) {
+// Starts the visit whose end the log has next.
+result<void> workflow_schedule::take_next(number node, std::uint64_t ordinal) {
   auto& at = nodes_[node];
   const auto is_next = [&at, ordinal] {
     return !at.running && !at.queue.empty()
@@ -152,7 +185,29 @@ result<void> workflow_schedule::replay(number node,
                   "there; the workflow was changed",
                   ordinal,
                   graph_.nodes()[node].name));
+  return {};
+}
+
+result<void> workflow_schedule::replay(number node,
+                                       std::uint64_t ordinal,
+                                       std::shared_ptr<const json> output,
+                                       const std::vector<route>& routes) {
+  if (auto taken = take_next(node, ordinal); !taken)
+    return taken;
   return end(node, ordinal, std::move(output), routes);
+}
+
+result<void> workflow_schedule::replay_skip(number node,
+                                            std::uint64_t ordinal,
+                                            std::string why) {
+  if (!graph_.skips_failure_of(node))
+    return error(errc::conflict,
+                 fmt::format("the session goes on without node '{}', which has "
+                             "failed, and the workflow of the program does not",
+                             graph_.nodes()[node].name));
+  if (auto taken = take_next(node, ordinal); !taken)
+    return taken;
+  return skip(node, ordinal, std::move(why));
 }
 
 result<void> workflow_schedule::follow(token value,
@@ -172,8 +227,8 @@ result<void> workflow_schedule::follow(token value,
 }
 
 result<void> workflow_schedule::arrive(number at, token arrived) {
-  if (const auto* rule = std::get_if<join>(&graph_.nodes()[at].work))
-    return gather(at, *rule, std::move(arrived));
+  if (std::holds_alternative<join>(graph_.nodes()[at].work))
+    return gather(at, std::move(arrived));
   workflow_visit visit;
   visit.input = std::move(arrived.value);
   visit.is_message = arrived.is_message;
@@ -196,8 +251,7 @@ bool workflow_schedule::fit(number at,
             });
 }
 
-result<void>
-workflow_schedule::gather(number at, const join& rule, token arrived) {
+result<void> workflow_schedule::gather(number at, token arrived) {
   auto& all = nodes_[at].gatherings;
   auto inputs = std::ranges::find_if(
     all, [&](const gathering& each) { return fit(at, each, arrived); });
@@ -206,37 +260,60 @@ workflow_schedule::gather(number at, const join& rule, token arrived) {
   inputs->froms.insert(arrived.from);
   for (const auto& each : arrived.passed)
     inputs->rounds.emplace(each->node, each->ordinal);
-  const auto before = graph_.nodes()[at].before.size();
   result<void> fired;
   if (inputs->fired_as == 0) {
-    inputs->tokens.push_back(std::move(arrived));
-    if (inputs->tokens.size() == rule.count.value_or(before))
+    if (arrived.failure)
+      inputs->failed.emplace(arrived.from, std::move(arrived));
+    else
+      inputs->tokens.push_back(std::move(arrived));
+    if (inputs->tokens.size() == wanted_by(at, *inputs))
       fired = fire(at, *inputs);
   }
-  // The others of the round are still to come, and are dropped then.
-  if (inputs->froms.size() == before)
+  // The others of the round are still to come, and are dropped then. A join
+  // that too many nodes before it have failed stays: `settle` decides about it.
+  if (inputs->froms.size() == graph_.nodes()[at].before.size()
+      && inputs->fired_as != 0)
     all.erase(inputs);
   return fired;
+}
+
+// The number of inputs with which a join fires at once.
+std::size_t workflow_schedule::wanted_by(number at,
+                                         const gathering& inputs) const {
+  const auto& node = graph_.nodes()[at];
+  const auto& rule = std::get<join>(node.work);
+  if (rule.count)
+    return *rule.count;
+  return std::max<std::size_t>(node.before.size() - inputs.failed.size(), 1);
 }
 
 result<void> workflow_schedule::fire(number at, gathering& inputs) {
   const auto& node = graph_.nodes()[at];
   workflow_visit visit;
   auto values = json::object();
-  passages passed;
-  visit.branch = inputs.tokens.front().branch;
-  for (const auto& each : inputs.tokens) {
+  for (const auto& each : inputs.tokens)
     values[each.from == workflow_graph::start ? std::string(workflow_start)
                                               : graph_.nodes()[each.from].name]
       = *each.value;
+  passages passed;
+  bool is_first = true;
+  const auto join_with = [&](const token& each) {
     for (const auto& one : each.passed)
       if (std::ranges::none_of(
             passed,
             [&one](const auto& known) { return known->node == one->node; })
           && encloses(one->node, at))
         passed.push_back(one);
-    visit.branch = common_branch(visit.branch, each.branch);
-  }
+    visit.branch = std::exchange(is_first, false)
+                     ? each.branch
+                     : common_branch(visit.branch, each.branch);
+  };
+  for (const auto& each : inputs.tokens)
+    join_with(each);
+  // A join may fire although all nodes before it have failed.
+  if (inputs.tokens.empty())
+    for (const auto& [from, left] : inputs.failed)
+      join_with(left);
   const auto& rule = std::get<join>(node.work);
   if (inputs.tokens.size() < rule.count.value_or(node.before.size()))
     visit.missing = missing_in(at, inputs);
@@ -277,7 +354,7 @@ std::vector<std::string>
 workflow_schedule::missing_in(number at, const gathering& inputs) const {
   std::vector<std::string> names;
   for (const auto from : graph_.nodes()[at].before)
-    if (!inputs.froms.contains(from))
+    if (!inputs.froms.contains(from) || inputs.failed.contains(from))
       names.push_back(from == workflow_graph::start
                         ? std::string(workflow_start)
                         : graph_.nodes()[from].name);
@@ -315,13 +392,38 @@ result<bool> workflow_schedule::settle() {
         return fired.error();
       return true;
     }
-    return error(
-      errc::stuck_join,
-      fmt::format("join '{}' waits for {}, which will give no more output; set "
-                  "its on_missing to skip or drop, or give it a count",
-                  node.name,
-                  fmt::join(missing_in(*at, *inputs), ", ")));
+    return stuck(*at, *inputs);
   }
+}
+
+error workflow_schedule::stuck(number at, const gathering& inputs) const {
+  const auto& node = graph_.nodes()[at];
+  const auto names = missing_in(at, inputs);
+  if (inputs.failed.empty())
+    return {errc::stuck_join,
+            fmt::format("join '{}' waits for {}, which will give no more "
+                        "output; set its on_missing to skip or drop, or give "
+                        "it a count",
+                        node.name,
+                        fmt::join(names, ", "))};
+  std::string reasons;
+  for (const auto& [from, left] : inputs.failed)
+    reasons += fmt::format("{}node '{}' failed: {}",
+                           reasons.empty() ? "" : "; ",
+                           graph_.nodes()[from].name,
+                           left.failure.value_or(""));
+  std::string others;
+  for (const auto& each : names)
+    if (!inputs.failed.contains(graph_.find(each)))
+      others += (others.empty() ? "; it also waits for " : ", ") + each;
+  return {errc::stuck_join,
+          fmt::format("join '{}' needs {} of its {} inputs and has {}: {}{}",
+                      node.name,
+                      wanted_by(at, inputs),
+                      node.before.size(),
+                      inputs.tokens.size(),
+                      reasons,
+                      others)};
 }
 
 bool workflow_schedule::gathers(number node) const {

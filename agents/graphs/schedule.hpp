@@ -67,12 +67,23 @@ public:
                    std::shared_ptr<const json> output,
                    const std::vector<route>& routes);
 
+  /// Ends a visit that has failed for good, with the reason. The joins behind
+  /// it go on without it. Requires `workflow_graph::skips_failure_of`. Fails as
+  /// `end` does.
+  result<void>
+  skip(workflow_graph::number node, std::uint64_t ordinal, std::string why);
+
   /// Takes and ends the visit whose end the log has next. Fails as `end` does,
   /// and with `errc::conflict` if the graph does not lead to this visit.
   result<void> replay(workflow_graph::number node,
                       std::uint64_t ordinal,
                       std::shared_ptr<const json> output,
                       const std::vector<route>& routes);
+
+  /// The same for a visit whose failure the log has next.
+  result<void> replay_skip(workflow_graph::number node,
+                           std::uint64_t ordinal,
+                           std::string why);
 
   /// Decides about the joins that wait for inputs which cannot come. Requires
   /// that no visit runs or may start. Returns true if a join fires without
@@ -116,6 +127,8 @@ private:
     bool is_message = false;
     passages passed;
     std::string branch;
+    // Reason of a failed visit, which gives no value.
+    std::optional<std::string> failure = {};
   };
 
   struct waiting_visit {
@@ -126,7 +139,8 @@ private:
   // The inputs of one round of a join.
   struct gathering {
     std::vector<token> tokens; // None after it has fired.
-    std::set<number> froms;    // Nodes that the tokens came from.
+    std::set<number> froms;    // Nodes that the tokens came from, or failed.
+    std::map<number, token> failed; // By node.
     // Visits of the passages of all tokens, by node.
     std::map<number, std::uint64_t> rounds;
     std::uint64_t fired_as = 0; // Visit of the join; 0: it has not fired.
@@ -140,9 +154,15 @@ private:
     std::deque<gathering> gatherings; // Of a join, oldest first.
   };
 
+  result<void> leave(number node,
+                     std::uint64_t ordinal,
+                     token left,
+                     const std::vector<number>& targets);
+  result<void> take_next(number node, std::uint64_t ordinal);
+  result<waiting_visit> take_running(number node, std::uint64_t ordinal);
   result<void> follow(token value, const std::vector<number>& targets);
   result<void> arrive(number at, token arrived);
-  result<void> gather(number at, const join& rule, token arrived);
+  result<void> gather(number at, token arrived);
   result<void> fire(number at, gathering& inputs);
   result<void> put(number at, workflow_visit visit, passages passed);
   static std::optional<std::string> go_back(passages& passed, number to);
@@ -152,6 +172,8 @@ private:
                           std::string branch);
   static bool fit(number at, const gathering& inputs, const token& arrived);
   std::vector<std::string> missing_in(number at, const gathering& inputs) const;
+  std::size_t wanted_by(number at, const gathering& inputs) const;
+  error stuck(number at, const gathering& inputs) const;
   std::optional<number> first_stuck() const;
   bool encloses(number from, number join);
 

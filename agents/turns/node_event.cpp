@@ -23,7 +23,16 @@ const json* record_of(const event& said) {
 json make_record(const workflow_place& at) {
   auto told = json::object();
   told["run"] = at.run;
+  if (at.items > 0)
+    told["items"] = at.items;
   return told;
+}
+
+std::uint64_t number_at(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number_unsigned()
+           ? found->get<std::uint64_t>()
+           : 0;
 }
 
 json fields_with(const std::string& path, json told) {
@@ -146,11 +155,14 @@ event make_end_event(const workflow_place& at,
 event make_failure_event(const workflow_place& at,
                          const std::string& path,
                          std::uint64_t attempt,
-                         const error& why) {
+                         const error& why,
+                         bool is_skipped) {
   event said;
   said.id = fmt::format("{}/failure-{}", visit_id(at, path), attempt);
   auto told = make_record(at);
   told["attempt"] = attempt;
+  if (is_skipped)
+    told["skipped"] = true;
   auto fields = fields_with(path, std::move(told));
   fields["errorCode"] = std::string(to_string(why.code()));
   fields["errorMessage"] = why.message();
@@ -218,6 +230,7 @@ std::optional<workflow_record> record_in(const event& said) {
   const auto& told = *record;
   workflow_record read;
   read.at.run = text_at(told, "run");
+  read.at.items = number_at(told, "items");
   const auto& fields = said.extra.data();
   const std::string path(path_in(said));
   if (read.at.run.empty())
@@ -254,12 +267,42 @@ std::optional<workflow_record> record_in(const event& said) {
              attempt != told.end() && attempt->is_number_unsigned()) {
     read.is = workflow_record::kind::failure;
     read.attempt = attempt->get<std::uint64_t>();
+    read.is_skipped = told.contains("skipped");
   } else {
     read.is = workflow_record::kind::end;
     read.routes = routes_in(said);
     read.missing = missing_in(told);
   }
   return read;
+}
+
+std::optional<workflow_record> visit_of_item(const workflow_record& told) {
+  const auto slash = told.at.path.rfind('/');
+  workflow_record visit;
+  if (told.at.items == 0 || slash == std::string::npos
+      || !read_segment(told.at.path, visit.node, visit.ordinal))
+    return std::nullopt;
+  visit.at.run = told.at.run;
+  visit.at.path = told.at.path.substr(0, slash);
+  return visit;
+}
+
+std::string
+item_branch(std::string_view node, std::uint64_t visit, std::uint64_t item) {
+  // No branch of a node has this form: names of nodes have no hyphen. The end
+  // is a number, as in all branches that are no calls.
+  return fmt::format("{}-{}@{}", node, visit, item);
+}
+
+std::uint64_t item_in_branch(std::string_view segment,
+                             std::string_view node,
+                             std::uint64_t visit) {
+  std::string name;
+  std::uint64_t item = 0;
+  return read_segment(segment, name, item)
+             && name == fmt::format("{}-{}", node, visit)
+           ? item
+           : 0;
 }
 
 } // namespace troupe

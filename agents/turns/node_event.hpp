@@ -11,7 +11,15 @@
 //                                      and `actions.route`
 //   {"run": id, "question": true}      question of a visit, with the call
 //   {"run": id, "attempt": number}     failure of an attempt, with `errorCode`
+//   {"run": id, "attempt": number, "skipped": true}
+//                                      the same, of a visit that is not tried
+//                                      again, and whose joins go on without it
 //   {"run": id, "ends": true}          last event, with `output`
+//
+// An item of a map has the events of a visit, with `"items": number` in the
+// object: the number of items. Its place is below the visit of the map, with
+// the name of the node and the number of the item from 1:
+// `workflow@n/node@round/node@item`.
 //
 // `run` is the invocation in which the workflow began, also if a later one
 // continues it. Paths of workflows below a node begin with the path of its
@@ -41,6 +49,9 @@ struct workflow_place {
   std::string path;
   /// Number of the newest rewind since its first event; 0 if there is none.
   std::uint64_t rewound = 0;
+  /// If the place is that of a map's visit, and the events are those of its
+  /// items: their number. 0 for a workflow.
+  std::uint64_t items = 0;
 };
 
 /// Returns the path of a visit.
@@ -61,11 +72,13 @@ event make_end_event(const workflow_place& at,
                      const std::vector<route>& routes,
                      const std::vector<std::string>& missing);
 
-/// Makes the event of an attempt that has failed.
+/// Makes the event of an attempt that has failed. `is_skipped` tells that the
+/// visit has ended with it, and the joins behind it go on.
 event make_failure_event(const workflow_place& at,
                          const std::string& path,
                          std::uint64_t attempt,
-                         const error& why);
+                         const error& why,
+                         bool is_skipped = false);
 
 /// Makes the event by which a visit asks the user. Its id is that of the call.
 event make_question_event(const workflow_place& at,
@@ -98,6 +111,8 @@ struct workflow_record {
   std::uint64_t ordinal = 0;
   /// Number of the attempt of a `failure`.
   std::uint64_t attempt = 0;
+  /// True for a `failure` that ends the visit and not the workflow.
+  bool is_skipped = false;
   /// Structure of `begin`, output of `end` and `over`; else null.
   json data = nullptr;
   std::vector<route> routes = {};
@@ -108,5 +123,20 @@ struct workflow_record {
 /// Reads the event of a workflow; unset for another event, and for each event
 /// by author `user`.
 std::optional<workflow_record> record_in(const event& said);
+
+/// Returns the place, the node and the number of the map's visit that an item
+/// belongs to, for the record of an item; unset for another record.
+std::optional<workflow_record> visit_of_item(const workflow_record& told);
+
+/// Returns the segment of the branch of an item. The number of the visit and
+/// that of the item count from 1.
+std::string
+item_branch(std::string_view node, std::uint64_t visit, std::uint64_t item);
+
+/// Returns the number of the item in such a segment; 0 if it is that of no item
+/// of the visit.
+std::uint64_t item_in_branch(std::string_view segment,
+                             std::string_view node,
+                             std::uint64_t visit);
 
 } // namespace troupe

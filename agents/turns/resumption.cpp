@@ -98,7 +98,7 @@ std::vector<pause> pauses_in(const event_slice& all) {
   for (auto index = events.size(); index > 0; --index) {
     const auto& said = *events[index - 1];
     if (const auto told = record_in(said);
-        told && told->is == workflow_record::kind::end)
+        told && (told->is == workflow_record::kind::end || told->is_skipped))
       ended.emplace(told->at.run,
                     told->at.path,
                     fmt::format("{}@{}", told->node, told->ordinal));

@@ -124,11 +124,15 @@ json without_moment(const event& said) {
   auto fields = said.extra.data();
   if (fact_in(said, temp_fact) == nullptr
       && fact_in(said, result_fact) == nullptr
-      && fact_in(said, caught_fact) == nullptr)
+      && fact_in(said, caught_fact) == nullptr
+      && fact_in(said, due_fact) == nullptr)
     return fields;
   auto& facts = fields[metadata][own];
   for (const auto* name : {temp_fact, result_fact, lane_fact, caught_fact})
     facts.erase(name);
+  // A wait is still none of another event.
+  if (facts.contains(due_fact))
+    facts[due_fact] = nullptr;
   if (facts.empty())
     fields[metadata].erase(own);
   if (fields[metadata].empty())
@@ -166,6 +170,8 @@ std::string place_of_attempt(const std::string& visit, std::uint64_t attempt) {
 void remove_place(event& said) {
   if (said.extra.is_null())
     return;
+  const auto* known = fact_in(said, due_fact);
+  auto due = known != nullptr ? *known : json();
   auto fields = said.extra.data();
   if (const auto info = fields.find("nodeInfo");
       info != fields.end() && info->is_object())
@@ -174,6 +180,8 @@ void remove_place(event& said) {
       all != fields.end() && all->is_object())
     all->erase(own);
   said.extra = std::move(fields);
+  if (!due.is_null())
+    set_fact(said, due_fact, std::move(due));
 }
 
 std::string_view name_at(std::string_view place) {

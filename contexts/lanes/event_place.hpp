@@ -20,6 +20,8 @@
 //                        absent for the keys of the run
 //   {"items": [value]}   the list of a map
 //   {"result": value}    the result that an element of a map has now
+//   {"due": number}      the body waits until this time, in microseconds since
+//                        1970
 //   {"made": [id]}       calls of tools that were made and have no response yet
 //   {"caught": [{"place", "code", "message"}]}
 //                        failures of agents since the last event of the lane,
@@ -84,7 +86,8 @@ void set_temp_names(event& said, const temp_names& written);
 temp_names temp_names_in(const event& said);
 
 /// Returns `extra` of an event without the facts that differ when its step runs
-/// again: those about `temp:` keys and about caught failures.
+/// again: those about `temp:` keys and about caught failures, and the time of a
+/// wait.
 json without_moment(const event& said);
 
 /// Writes a field of `customMetadata.troupe`.
@@ -96,6 +99,8 @@ const json* fact_in(const event& said, const char* name);
 /// Name of the field of calls, and of the field of failures.
 inline constexpr const char* made_fact = "made";
 inline constexpr const char* caught_fact = "caught";
+/// Name of the field of waits.
+inline constexpr const char* due_fact = "due";
 /// Name of the field of claims.
 inline constexpr const char* recovers_fact = "recovers";
 /// Name of the field with the place of a lane.
@@ -120,7 +125,8 @@ std::string place_behind(std::string_view first,
 /// attempt does not count for a later one.
 std::string place_of_attempt(const std::string& visit, std::uint64_t attempt);
 
-/// Removes place and facts of an event, which is that of another agent.
+/// Removes place and facts of an event, which is that of another agent, but for
+/// `due_fact`.
 void remove_place(event& said);
 
 /// Returns the name of the agent at a place.

@@ -68,6 +68,10 @@ std::string words_about(const visit_progress& visit) {
   words += to_string(visit.state);
   if (visit.attempt > 1)
     words += fmt::format(" in attempt {}", visit.attempt);
+  if (visit.items > 0)
+    words += fmt::format(", {} of {} items", visit.items_ended, visit.items);
+  if (visit.is_skipped)
+    words += ", skipped by the joins behind it";
   words += routes_in(visit);
   if (!visit.missing.empty())
     words += fmt::format(", without {}", fmt::join(visit.missing, ", "));
