@@ -33,6 +33,7 @@
 #include "troupe/contexts/artifacts.hpp"
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/callback_context.hpp"
+#include "troupe/contexts/first_invocation.hpp"
 #include "troupe/contexts/history_extent.hpp"
 #include "troupe/contexts/instruction_template.hpp"
 #include "troupe/contexts/invocation_context.hpp"

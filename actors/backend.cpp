@@ -61,6 +61,16 @@ bool session_backend::enter_run(const std::shared_ptr<run_control>& run) {
   return true;
 }
 
+bool session_backend::has_run(const std::string& invocation_id) const {
+  const std::lock_guard guard(mutex_);
+  return std::ranges::any_of(
+    runs_, [&](const std::weak_ptr<run_control>& each) {
+      const auto known = each.lock();
+      return known && known->invocation_id == invocation_id
+             && !known->has_ended();
+    });
+}
+
 bool session_backend::enter_follower(
   const std::shared_ptr<ending_reader>& follower) {
   const std::lock_guard guard(mutex_);

@@ -48,6 +48,9 @@ public:
   /// Returns false once the runtime is closing: the run must not start.
   bool enter_run(const std::shared_ptr<run_control>& run);
 
+  /// Returns true if a run of this invocation id has not ended here.
+  bool has_run(const std::string& invocation_id) const;
+
   /// Registers a follower, so that `shut_down` can end it. Returns false once
   /// the runtime is closing.
   bool enter_follower(const std::shared_ptr<ending_reader>& follower);

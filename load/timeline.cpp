@@ -1,6 +1,7 @@
 #include "troupe/load/timeline.hpp"
 
 #include "troupe/agents/turns/step_times.hpp"
+#include "troupe/contexts/first_invocation.hpp"
 #include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/rewind.hpp"
 #include "troupe/load/pages/bar.hpp"
@@ -208,6 +209,7 @@ public:
   timeline make() {
     const auto& first = *events_.front();
     made_.invocation = first.invocation_id;
+    made_.first_invocation = first_invocation(first);
     made_.started = first.timestamp;
     for (const auto* said : events_)
       made_.started = std::min(made_.started, said->timestamp);
@@ -448,9 +450,12 @@ std::vector<timeline> timelines_of(const event_slice& events,
 
 std::string to_text(const timeline& shown, std::size_t width) {
   auto text = fmt::format(
-    "invocation {}, {}\n"
+    "invocation {}{}, {}\n"
     "{} in all, {} of work ({:.2f} at a time), {} of it one after the other\n",
     on_one_line(shown.invocation),
+    shown.first_invocation == shown.invocation
+      ? std::string()
+      : ", continues " + on_one_line(shown.first_invocation),
     to_rfc3339(shown.started),
     to_text(shown.wall),
     to_text(shown.work),
@@ -502,6 +507,7 @@ json to_json(const timeline& shown) {
   };
   auto written = json::object();
   written["invocation"] = shown.invocation;
+  written["firstInvocation"] = shown.first_invocation;
   written["startedAt"] = to_seconds(shown.started);
   written["wall"] = shown.wall.count();
   written["work"] = shown.work.count();

@@ -58,6 +58,9 @@ struct timeline_lane {
 struct timeline {
   /// Id of the invocation.
   std::string invocation;
+  /// Id of the invocation in which its work began (`first_invocation` of its
+  /// first event): `invocation`, unless it went on from a pause.
+  std::string first_invocation;
   /// The earliest time of its events.
   timestamp started{};
   /// Time from `started` until the last event or the end of the last step.
@@ -120,13 +123,13 @@ std::vector<timeline> timelines_of(const event_slice& events,
 /// columns; less than 40 counts as 40.
 std::string to_text(const timeline& shown, std::size_t width);
 
-/// `{"invocation", "startedAt": seconds, "wall", "work", "longestLane",
-/// "modelCalls", "toolCalls", "tokens", "cost": cost or null, "error": text or
-/// null, "takenBack": boolean, "lanes":
-/// [{"agent", "branch", "steps": [{"kind": "model"|"tool"|"other"|"wait",
-/// "name", "start", "end", "event", "detail": text or null, "error": text or
-/// null}]}], "workflows": [workflow_view]}`, times in nanoseconds except
-/// those of workflows. The numbers of calls are null if they are not recorded.
+/// `{"invocation", "firstInvocation", "startedAt": seconds, "wall", "work",
+/// "longestLane", "modelCalls", "toolCalls", "tokens", "cost": cost or null,
+/// "error": text or null, "takenBack": boolean, "lanes": [{"agent", "branch",
+/// "steps": [{"kind": "model"|"tool"|"other"|"wait", "name", "start", "end",
+/// "event", "detail": text or null, "error": text or null}]}], "workflows":
+/// [workflow_view]}`, times in nanoseconds except those of workflows. The
+/// numbers of calls are null if they are not recorded.
 json to_json(const timeline& shown);
 
 } // namespace troupe::load

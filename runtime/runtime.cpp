@@ -392,6 +392,20 @@ result<void> enter(detail::session_backend& backend,
   return actors::closed();
 }
 
+// The mark that opens a run in the store. Runs that queue, and those that are
+// rejected, do not open beside a run of another process, unless that process is
+// silent.
+run_mark mark_of(const actors::run_shared& started,
+                 const std::string& invocation_id,
+                 const agent& root) {
+  const auto& shared = *started.shared;
+  run_mark mark{invocation_id, root.name(), shared.holder_id};
+  if (started.options.policy != run_policy::interleave)
+    mark.alone_after
+      = std::chrono::ceil<std::chrono::microseconds>(shared.options.run_lease);
+  return mark;
+}
+
 // Starts a run that is counted.
 void send_start(std::shared_ptr<actors::run_shared> started,
                 const agent& root,
@@ -413,7 +427,7 @@ void send_start(std::shared_ptr<actors::run_shared> started,
   wanted->message->claims = std::move(claims);
   if (!shared.holder_id.empty())
     wanted->message->mark = std::make_unique<const run_mark>(
-      run_mark{control->invocation_id, root.name(), shared.holder_id});
+      mark_of(*started, control->invocation_id, root));
   wanted->message->rights
     = {.takes_over = started->options.take_over,
        .takes_news = std::holds_alternative<llm_options>(root.kind()),
@@ -491,16 +505,12 @@ void begin_if_free(const std::shared_ptr<detail::session_backend>& backend,
   auto found = actors::find_free(
     started->shared, started->facts.session, started->control->invocation_id);
   found.then([backend, started, root](result<std::string> holder) {
-    const auto& control = *started->control;
+    auto& control = *started->control;
     if (!holder)
-      return started->control->end(holder.error());
+      return control.end(holder.error());
     if (holder->empty())
-      return started->control->end(
-        error(errc::not_found,
-              fmt::format("session {} has no open run '{}': it has ended or "
-                          "paused, or there was none",
-                          to_string(started->facts.session),
-                          control.invocation_id)));
+      return control.end(
+        actors::no_open_run(started->facts.session, control.invocation_id));
     begin_recovery(*backend, started, root, std::move(*holder));
   });
 }

@@ -194,6 +194,15 @@ public:
   pending<std::vector<unfinished_run>>
   unfinished(std::string app, unfinished_options options = {});
 
+  /// Gives up an open run: it is no longer listed, and cannot be recovered. Its
+  /// events and its state stay. Completes when the store has closed the run.
+  /// Fails with `errc::not_found` if the session has no such open run,
+  /// `errc::busy` if the run is active in this runtime, or in a process that
+  /// has shown a sign of life within `runtime_options::run_lease`, and
+  /// otherwise like `unfinished`.
+  pending<void> close_run(const session_key& session,
+                          std::string invocation_id);
+
   /// The artifact store (stores/artifact_store.hpp), whose calls block; null if
   /// artifacts are off.
   std::shared_ptr<artifact_store> artifacts() const noexcept;

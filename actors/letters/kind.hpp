@@ -24,6 +24,7 @@ enum class letter_kind : std::uint8_t {
   look,         // timer → store: ask for changes of other processes
   trim,         // anyone → store: delete old events of a session
   close_run,    // invocation → store: the run has ended
+  give_up_run,  // anyone → store: close a run of a process that has ended
   renew,        // timer → store: this process still has open runs
   outdated,   // reader of the store → store: a session was trimmed elsewhere
   forward,    // anyone → app → user → session
@@ -43,6 +44,7 @@ enum class letter_kind : std::uint8_t {
   start_run,      // invocation → app → user → session, and back
   refused_run,    // app, user or session → invocation
   end_run,        // the same way, so that it cannot overtake its start_run
+  try_again,      // timer → invocation: its session may be free by now
   begin,          // runtime → invocation; parent lane → lane
   cancel,         // anyone → invocation; parent lane → lane
   resume,         // continues a coroutine on its lane

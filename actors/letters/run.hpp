@@ -56,6 +56,12 @@ struct end_run : letter_of<letter_kind::end_run>, look_up {
   caf::actor_id id = 0;
 };
 
+/// Tells an invocation to send its message again, which was kept out.
+struct try_again : letter_of<letter_kind::try_again> {
+  /// For a recovery: the holder of its run now, as `find_free` gives it.
+  std::optional<result<std::string>> holder;
+};
+
 /// Starts the body of an agent on its lane.
 struct begin : letter_of<letter_kind::begin> {};
 

@@ -140,6 +140,9 @@ struct append : call_for<event_ptr> {
   bool makes_id = false;
   /// True for a retry: another letter appends the event, or has done so.
   bool joined = false;
+  /// True if the letter is refused since the run of its message may not open
+  /// beside another process' run. The run stays active in its session.
+  bool is_kept_out = false;
   /// The place in the order of the writer that sent the letter, if one has.
   write_place place;
   /// Number of the event in its session; set when it is decided.

@@ -150,6 +150,9 @@ struct commit : letter_of<letter_kind::commit, letter> {
   verdict outcome = verdict::durable;
   /// The refusals may be due to stale owners: decide them again.
   bool refuses_again = false;
+  /// Runs that the changes were to open, and that another process' run keeps
+  /// out. The outcome is then `again`.
+  std::vector<kept_out_run> kept_out;
   /// The view shows stale state: the runs need a newer one.
   bool view_is_stale = false;
   error why{errc::internal, ""};
@@ -177,6 +180,12 @@ struct trim : letter_of<letter_kind::trim, call_for<bool>> {
 /// Closes a run in the store. It is written with the next group of commits, and
 /// has no answer: the end of a run does not wait for the disk.
 struct close_run : letter_of<letter_kind::close_run> {
+  store_change change;
+};
+
+/// Closes a run of a process that has ended, by a commit of its own. The answer
+/// comes when the store has closed it, or found that it has another holder.
+struct give_up_run : letter_of<letter_kind::give_up_run, call_for<bool>> {
   store_change change;
 };
 

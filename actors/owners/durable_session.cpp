@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace troupe::actors {
 
@@ -229,6 +230,12 @@ void durable_session::reply_to_all(std::unique_ptr<struct commit> answered) {
 void durable_session::reply_to(std::unique_ptr<append> decided,
                                const struct commit& answered) {
   using verdict = actors::commit::verdict;
+  if (decided->mark)
+    if (const auto found = std::ranges::find(answered.kept_out,
+                                             decided->mark->invocation_id,
+                                             &kept_out_run::invocation_id);
+        found != answered.kept_out.end())
+      return keep_out(std::move(decided), found->other);
   if (answered.outcome == verdict::again
       || (answered.refuses_again && is_refused(*decided)))
     return decide_again(std::move(decided));
@@ -288,6 +295,27 @@ void durable_session::decide_again(std::unique_ptr<append> decided) {
   again_.push_back(std::move(decided));
   while (!followers.empty())
     decide_again(take_as<append>(followers.pop_front()));
+}
+
+// The run stays active here, so that later runs of this process wait for it.
+// Its invocation decides whether it is refused or sends the message again.
+void durable_session::keep_out(std::unique_ptr<append> message,
+                               const std::string& other) {
+  if (auto* const run = runs_ ? runs_->find(message->reply_to.id()) : nullptr)
+    run->message = UINT64_MAX;
+  reset_all(*message);
+  message->is_kept_out = true;
+  message->refuse(
+    error(errc::busy,
+          fmt::format("session {} already has a run of another process, '{}'; "
+                      "try again when it has ended, or when its process has "
+                      "been silent for {} ms",
+                      to_string(key()),
+                      other,
+                      std::chrono::ceil<std::chrono::milliseconds>(
+                        shared().options.run_lease)
+                        .count())));
+  reply_in_order(std::move(message));
 }
 
 // The view of these runs, or of the creator of the session, showed stale state

@@ -97,6 +97,7 @@ private:
   void reply_to(std::unique_ptr<start_run> refused,
                 const struct commit& answered);
   void decide_again(std::unique_ptr<append> decided);
+  void keep_out(std::unique_ptr<append> message, const std::string& other);
   void requeue();
   void reply_after_refresh(letter_list answered);
   void reply_in_order(std::unique_ptr<append> answered);

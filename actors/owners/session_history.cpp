@@ -559,15 +559,18 @@ void durable_session::install(load& loaded) {
 // Another process may have recovered runs of this one.
 void durable_session::note_claims() {
   runs_->note_claims(events_.slice());
-  // A claim may be among events that were trimmed before they were seen.
-  if (trimmed_to_ > acknowledged_)
-    cancel_runs(error(errc::cancelled,
-                      fmt::format("session {} was trimmed by another process, "
-                                  "which may have recovered the run",
-                                  to_string(key()))));
+  // A claim may be among events that were trimmed before they were seen. A run
+  // whose message is not decided has not begun, and was claimed by none.
+  const bool is_unsure = trimmed_to_ > acknowledged_;
   for (const auto& each : runs_->active())
     if (each.is_taken_over)
       each.invocation->tell(std::make_unique<cancel>(taken_over(each)));
+    else if (is_unsure && each.message != UINT64_MAX)
+      each.invocation->tell(std::make_unique<cancel>(
+        error(errc::cancelled,
+              fmt::format("session {} was trimmed by another process, which "
+                          "may have recovered the run",
+                          to_string(key())))));
 }
 
 void durable_session::note_load(std::uint64_t before) {

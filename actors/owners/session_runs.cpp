@@ -10,6 +10,7 @@
 #include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/recovery.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/first_invocation.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,19 @@
 #include <vector>
 
 namespace troupe::actors {
+
+namespace {
+
+// The first invocation of the event with this id; empty if it is not there.
+std::string first_invocation_of(const event_slice& events,
+                                const std::string& event_id) {
+  for (auto index = events.size(); index > 0; --index)
+    if (const auto& said = *events[index - 1]; said.id == event_id)
+      return first_invocation(said);
+  return {};
+}
+
+} // namespace
 
 void session_actor::receive(std::unique_ptr<start_run> wanted) {
   if (awaits_creation())
@@ -36,7 +50,8 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
     return;
   if (!runs_)
     runs_ = std::make_unique<run_desk>();
-  if (runs_->may_start(wanted->policy))
+  // An active run starts anew if it was kept out.
+  if (runs_->find(wanted->id) != nullptr || runs_->may_start(wanted->policy))
     return grant(std::move(wanted));
   if (wanted->policy == run_policy::reject)
     return wanted->fail(
@@ -84,8 +99,9 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
 
 // Checks the message of a run against the calls that it answers. If it
 // continues a paused run, the claim is written into the message, so that no
-// other message can claim the same pause. While a task is open, the message is
-// marked as one that belongs to it.
+// other message can claim the same pause, and the message names the first
+// invocation. While a task is open, the message is marked as one that belongs
+// to it.
 result<void> session_actor::claim(append& next) {
   auto resumed
     = check_responses(next.event->content, events_.slice(), next.rights);
@@ -112,12 +128,15 @@ result<void> session_actor::claim(append& next) {
   // written: drop an earlier claim and an earlier task.
   auto claiming = std::make_shared<event>(*next.event);
   claiming->actions.extra = {};
+  set_first_invocation(*claiming, {});
   set_scope(*claiming, scope);
   if (*resumed) {
     const auto& id = (*resumed)->event_id;
     if (batch_.claims(id))
       return error(errc::conflict, "another message answers the same question");
     claim_pause(*claiming, id);
+    set_first_invocation(*claiming,
+                         first_invocation_of(events_.slice().live(), id));
   }
   next.own = claiming;
   next.event = std::move(claiming);
@@ -158,6 +177,7 @@ result<void> session_actor::claim_run(append& next) {
   claim.run = std::move(*found);
   auto claiming = std::make_shared<event>(*next.event);
   number_claim(*claiming, *claim.recoveries + 1);
+  set_first_invocation(*claiming, first_invocation(*claim.run.said));
   next.own = claiming;
   next.event = std::move(claiming);
   return {};

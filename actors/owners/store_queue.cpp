@@ -12,6 +12,7 @@
 #include "troupe/actors/engine/job_loop.hpp"
 #include "troupe/actors/parts/guarded.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/agents/turns/recovery.hpp"
 #include "troupe/core/support/low_memory.hpp"
 
 #include <algorithm>
@@ -155,30 +156,40 @@ void store_queue::add_run() {
 
 void store_queue::close_run(const session_key& key,
                             const std::string& invocation_id) {
-  send_close(key, invocation_id, shared_.holder_id);
+  send_close(key,
+             {.invocation_id = invocation_id,
+              .holder = shared_.holder_id,
+              .opens = false});
 }
 
 void store_queue::close_run_of(const session_key& key,
                                const std::string& invocation_id,
                                const std::string& holder) {
   add_run(); // The close takes it from the count.
-  send_close(key, invocation_id, holder);
+  send_close(
+    key, {.invocation_id = invocation_id, .holder = holder, .opens = false});
 }
 
-void store_queue::send_close(const session_key& key,
-                             const std::string& invocation_id,
-                             const std::string& holder) {
+void store_queue::leave_run(const session_key& key,
+                            const std::string& invocation_id,
+                            const std::string& agent) {
+  send_close(key,
+             {.invocation_id = invocation_id,
+              .agent = agent,
+              .holder = left_holder(shared_.holder_id)});
+}
+
+void store_queue::send_close(const session_key& key, run_mark mark) {
   auto closing = std::make_unique<actors::close_run>();
   auto& change = closing->change;
   change.kind = change_kind::close_runs;
   change.owner = {key.app, key.user, key.id};
-  // Another process may have taken the run over.
-  change.runs.push_back(
-    {.invocation_id = invocation_id, .holder = holder, .opens = false});
-  {
+  if (!mark.opens) {
     const std::lock_guard guard(mutex_);
-    closing_.insert({change.owner, invocation_id});
+    closing_.insert({change.owner, mark.invocation_id});
   }
+  // Another process may have taken the run over.
+  change.runs.push_back(std::move(mark));
   push(std::move(closing));
 }
 
@@ -297,6 +308,7 @@ store_queue::group store_queue::take() {
              look,
              trim,
              actors::close_run,
+             give_up_run,
              actors::renew,
              outdated>(queue_.pop_front(),
                        [&next](auto front) { next.add(std::move(front)); });

@@ -84,6 +84,12 @@ public:
                     const std::string& invocation_id,
                     const std::string& holder);
 
+  /// Leaves a run that was counted open, and without a process that renews its
+  /// holder: its recovery was refused. Written as by `close_run`.
+  void leave_run(const session_key& key,
+                 const std::string& invocation_id,
+                 const std::string& agent);
+
   /// Returns true if the run has ended here, and the store does not know yet.
   bool is_closing(const session_key& key, const std::string& invocation_id);
 
@@ -139,6 +145,10 @@ private:
       closed_runs.push_back(std::move(next->change));
     }
 
+    void add(std::unique_ptr<give_up_run> next) {
+      given_up.push_back(std::move(next));
+    }
+
     void add(std::unique_ptr<actors::renew>) { renews = true; }
 
     std::vector<std::unique_ptr<commit>> commits;
@@ -148,6 +158,7 @@ private:
     std::vector<std::unique_ptr<find_events>> finds;
     std::vector<std::unique_ptr<leave>> leaves;
     std::vector<std::unique_ptr<trim>> trims;
+    std::vector<std::unique_ptr<give_up_run>> given_up;
     std::vector<owner_name> outdated_owners;
     std::vector<store_change> closed_runs;
     bool looks = false;
@@ -179,13 +190,13 @@ private:
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   bool fail_forks(commit& decided, const std::vector<owner_name>& moved);
+  static bool keep_out(commit& decided, const std::vector<kept_out_run>& found);
   void write(std::unique_ptr<trim> wanted);
+  void write(std::unique_ptr<give_up_run> wanted);
   void take_closed_runs(std::vector<store_change> closed);
   void forget_closed_runs();
   void renew_holder();
-  void send_close(const session_key& key,
-                  const std::string& invocation_id,
-                  const std::string& holder);
+  void send_close(const session_key& key, run_mark mark);
   void forget_closing(const store_change& closed);
   result<void> check_other_processes(group& next);
   bool leave_lost_history();

@@ -85,6 +85,8 @@ void store_queue::handle(group& next) {
       answer(std::move(held));
   for (auto& wanted : next.trims)
     write(std::move(wanted));
+  for (auto& wanted : next.given_up)
+    write(std::move(wanted));
   for (auto& wanted : next.loads)
     start(std::move(wanted));
   for (auto& wanted : next.reads)
@@ -244,7 +246,7 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       return false;
     auto outcome = guarded([&] { return store_->commit(changes); });
     const bool has_lost = leave_lost_history();
-    if (outcome && outcome->moved.empty()) {
+    if (outcome && outcome->moved.empty() && outcome->kept_out.empty()) {
       const auto count
         = changes.size() - (closes ? closed_runs_.size() : std::size_t{0});
       if (shared_.on_commit && count > 0)
@@ -262,8 +264,14 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
         change = std::move(*next++);
     bool found = has_lost;
     if (outcome)
-      for (auto* each : written)
+      for (auto* each : written) {
         found = fail_forks(*each, outcome->moved) || found;
+        if (keep_out(*each, outcome->kept_out)) {
+          // The session's memory has the event that starts the run.
+          make_stale(each->from);
+          found = true;
+        }
+      }
     for (const auto* each : written)
       for (const auto& owner : each->owners)
         if (owner
@@ -276,7 +284,7 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     if (outcome && !found)
       outcome = error(errc::internal,
                       "the store reports a moved scope that the commit "
-                      "does not touch");
+                      "does not touch, or a run that it does not open");
     if (outcome)
       continue;
     for (auto* each : written) {
@@ -348,6 +356,17 @@ void store_queue::write(std::unique_ptr<trim> wanted) {
   answered_.push_back(std::move(wanted));
 }
 
+// Written as a separate commit, so that a failure is known. Nothing moves.
+void store_queue::write(std::unique_ptr<give_up_run> wanted) {
+  auto outcome = guarded([&] { return store_->commit({&wanted->change, 1}); });
+  leave_lost_history();
+  if (outcome)
+    wanted->outcome = outcome->moved.empty();
+  else
+    wanted->outcome = outcome.error();
+  answered_.push_back(std::move(wanted));
+}
+
 // Fails a commit that creates a fork of a session that has moved, and returns
 // true then. The parent takes no part in the commit: its shared events were
 // durable when it was asked.
@@ -372,6 +391,20 @@ bool store_queue::fail_forks(commit& decided,
     return true;
   }
   return false;
+}
+
+// Notes the runs of a commit that are kept out, and returns true if there are
+// any. The session is decided again without them.
+bool store_queue::keep_out(commit& decided,
+                           const std::vector<kept_out_run>& found) {
+  for (const auto& each : found)
+    for (const auto& change : decided.changes)
+      if (change.owner == each.session
+          && std::ranges::find(
+               change.runs, each.invocation_id, &run_mark::invocation_id)
+               != change.runs.end())
+        decided.kept_out.push_back(each);
+  return !decided.kept_out.empty();
 }
 
 // Makes owners that other processes changed stale, before anything that is

@@ -1,5 +1,6 @@
 #include "troupe/actors/parts/retry.hpp"
 
+#include "troupe/contexts/first_invocation.hpp"
 #include "troupe/contexts/lanes/event_place.hpp"
 
 #include <algorithm>
@@ -36,10 +37,18 @@ bool is_same(std::span<const operation> stored,
                             });
 }
 
-// Facts about other steps differ, too.
+// Facts about other steps differ, too. So does the first invocation: a run that
+// goes on from a pause repeats events of the run before it.
+json comparable_extra(const event& said) {
+  event bare;
+  bare.extra = said.extra;
+  set_first_invocation(bare, {});
+  return without_moment(bare);
+}
+
 bool is_same_extra(const event& stored, const event& retry) {
   return retry.extra == stored.extra
-         || equal(without_moment(stored), without_moment(retry));
+         || equal(comparable_extra(stored), comparable_extra(retry));
 }
 
 } // namespace

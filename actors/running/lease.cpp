@@ -32,28 +32,47 @@ bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept {
   return !listed.silent || *listed.silent > lease;
 }
 
+result<std::optional<open_run>> find_open(store& kept,
+                                          const session_key& key,
+                                          const std::string& invocation_id) {
+  run_query query;
+  query.session = key;
+  while (true) {
+    auto page = kept.list_runs(query);
+    if (!page)
+      return page.error();
+    for (auto& listed : *page)
+      if (listed.invocation_id == invocation_id)
+        return std::optional(std::move(listed));
+    if (page->size() < query.limit)
+      return std::optional<open_run>();
+    query.behind = position_of(page->back());
+  }
+}
+
 result<std::string> find_free(store& kept,
                               const session_key& key,
                               const std::string& invocation_id,
                               const std::string& own,
                               std::chrono::nanoseconds lease) {
-  run_query query;
-  query.session = key;
-  while (true) {
-    const auto page = kept.list_runs(query);
-    if (!page)
-      return page.error();
-    for (const auto& listed : *page) {
-      if (listed.invocation_id != invocation_id)
-        continue;
-      if (listed.holder == own || is_free(listed, lease))
-        return listed.holder;
-      return held_elsewhere(listed, lease);
-    }
-    if (page->size() < query.limit)
-      return std::string();
-    query.behind = position_of(page->back());
-  }
+  const auto listed = find_open(kept, key, invocation_id);
+  if (!listed)
+    return listed.error();
+  if (!*listed)
+    return std::string();
+  const auto& holder = (*listed)->holder;
+  if (holder == own || holder == left_holder(own) || is_free(**listed, lease))
+    return (*listed)->holder;
+  return held_elsewhere(**listed, lease);
+}
+
+error no_open_run(const session_key& key, const std::string& invocation_id) {
+  return {
+    errc::not_found,
+    fmt::format("session {} has no open run '{}': it has ended or paused, "
+                "or there was none",
+                to_string(key),
+                invocation_id)};
 }
 
 pending<std::string> find_free(const std::shared_ptr<setup>& shared,

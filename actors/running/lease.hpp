@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe::actors {
@@ -18,6 +19,12 @@ namespace troupe::actors {
 /// Returns true if the holder of the run is unknown to the store, or has been
 /// silent for longer than `lease`.
 bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept;
+
+/// Finds an open run of a session; unset if it is not open. Fails like
+/// `store::list_runs`. Blocks.
+result<std::optional<open_run>> find_open(store& kept,
+                                          const session_key& key,
+                                          const std::string& invocation_id);
 
 /// Returns the holder of a run that is free, or is held by `own`; empty if the
 /// run is not open. Otherwise fails with `errc::busy`, and tells when to try
@@ -28,8 +35,11 @@ result<std::string> find_free(store& kept,
                               const std::string& own,
                               std::chrono::nanoseconds lease);
 
-/// The same with the store, the holder and the lease of a runtime, which must
-/// have a store that keeps open runs.
+/// Returns the error of a recovery that finds no such open run.
+error no_open_run(const session_key& key, const std::string& invocation_id);
+
+/// The same as `find_free` with the store, the holder and the lease of a
+/// runtime, which must have a store that keeps open runs.
 pending<std::string> find_free(const std::shared_ptr<setup>& shared,
                                session_key key,
                                std::string invocation_id);

@@ -57,6 +57,9 @@ struct run_shared {
   history_start history;
   /// The pause that the run continues from; set with its message.
   std::optional<pause_claim> claim;
+  /// Invocation in which the work of the run began: its own, unless it
+  /// continues from a pause. Set with its message.
+  std::string first_invocation;
   /// The events of the run before it was recovered; null for a run that was
   /// not. Set before its agents start.
   std::shared_ptr<const recovered_run> recovered;

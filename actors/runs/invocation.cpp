@@ -9,16 +9,22 @@
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/running/lease.hpp"
 #include "troupe/actors/running/losses.hpp"
 #include "troupe/actors/running/plugins.hpp"
 #include "troupe/actors/running/temp_space.hpp"
 #include "troupe/actors/runs/body.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
 #include "troupe/actors/runs/tool_job.hpp"
+#include "troupe/actors/runs/wait_answer.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/session_tokens.hpp"
+#include "troupe/contexts/first_invocation.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -56,9 +62,13 @@ invocation_actor::invocation_actor(caf::actor_config& config,
                *this) {}
 
 void invocation_actor::deliver(letter_ptr received) {
-  if (
-    !try_dispatch<append, actors::emit, start_run, refused_run, struct cancel>(
-      received, [this](auto sent) { receive(std::move(sent)); }))
+  if (!try_dispatch<append,
+                    actors::emit,
+                    start_run,
+                    refused_run,
+                    struct try_again,
+                    struct cancel>(
+        received, [this](auto sent) { receive(std::move(sent)); }))
     lane_actor::deliver(std::move(received));
 }
 
@@ -80,8 +90,74 @@ void invocation_actor::receive(std::unique_ptr<struct cancel> wished) {
   cancel_lane(wished->reason);
   if (started_)
     return;
+  if (kept_out_)
+    return end(error(cancelled()->code(),
+                     fmt::format("{} (it waited: {})",
+                                 cancelled()->message(),
+                                 kept_out_->outcome.error().message())));
   // The run may still wait in its session, which then refuses its start.
   leave_session();
+}
+
+// The session has refused the message, since a run of another process is open.
+// By the policy `queue` the run waits for its end. It stays the active run of
+// its session here, and starts anew with each try: another process may have
+// added events that its agents have to see.
+void invocation_actor::keep_out(std::unique_ptr<append> message) {
+  if (cancelled() || run_->options.policy != run_policy::queue)
+    return receive_message(*message);
+  kept_out_ = std::move(message);
+  call_to_try_again();
+}
+
+void invocation_actor::call_to_try_again() {
+  constexpr std::chrono::milliseconds longest_delay{500};
+  const auto delay = try_delay_;
+  try_delay_ = std::min(2 * try_delay_, longest_delay);
+  // Used only as a weak reference to the run.
+  auto later = std::make_shared<wait_answer>(*this, 0, nullptr);
+  const auto tell = [later](std::optional<result<std::string>> holder) {
+    later->with_lane([&holder](lane_actor& lane) {
+      auto told = std::make_unique<struct try_again>();
+      told->holder = std::move(holder);
+      lane.tell(std::move(told));
+    });
+  };
+  if (!kept_out_->claims || !kept_out_->claims->wish.free_holder)
+    return run_->shared->environment->call_after(
+      delay, [tell] { tell(std::nullopt); });
+  // The run may have been given up or recovered meanwhile.
+  run_->shared->environment->call_after(
+    delay,
+    [tell,
+     shared = run_->shared,
+     session = run_->facts.session,
+     id = run_->facts.invocation_id] {
+      find_free(shared, session, id).then(tell);
+    });
+}
+
+void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
+  if (!kept_out_)
+    return;
+  if (told->holder) {
+    if (!*told->holder)
+      return end(told->holder->error());
+    if ((*told->holder)->empty())
+      return end(no_open_run(run_->facts.session, run_->facts.invocation_id));
+    kept_out_->claims->wish.free_holder = **told->holder;
+  }
+  kept_out_->is_kept_out = false;
+  kept_out_->reply_to = ref<inbox_actor>(*this);
+  auto wanted = std::make_unique<start_run>();
+  wanted->key = run_->facts.session;
+  wanted->control = run_->control;
+  wanted->policy = run_->options.policy;
+  wanted->reads = run_->root_agent->reads();
+  wanted->invocation = ref<inbox_actor>(*this);
+  wanted->id = id();
+  wanted->message = std::move(kept_out_);
+  run_->app->tell(std::move(wanted));
 }
 
 void invocation_actor::leave_session() {
@@ -119,6 +195,7 @@ void invocation_actor::release() {
   auto told
     = make_release_event(run_->root_agent->name(), run_->claim->message_id);
   told.invocation_id = run_->facts.invocation_id;
+  set_first_invocation(told, run_->first_invocation);
   auto letter = make_append(std::move(told), {}, *run_->shared);
   if (!letter)
     return leave_session(std::move(*releasing_));
@@ -158,9 +235,15 @@ bool invocation_actor::stays_open(const result<void>& outcome) const {
 }
 
 void invocation_actor::close_in_store(const result<void>& outcome) {
-  if (is_open_ && !stays_open(outcome))
-    run_->shared->store->close_run(run_->facts.session,
-                                   run_->facts.invocation_id);
+  if (!is_open_)
+    return;
+  auto& kept = *run_->shared->store;
+  if (!stays_open(outcome))
+    kept.close_run(run_->facts.session, run_->facts.invocation_id);
+  // This process goes on, and must keep out no runs of other processes.
+  else if (!run_->control->is_interrupted())
+    kept.leave_run(
+      run_->facts.session, run_->facts.invocation_id, run_->root_agent->name());
 }
 
 // A run that can never be recovered does not stay in the list of open runs.
@@ -204,6 +287,9 @@ void invocation_actor::take(lane_actor& from, emit_request& request) {
         = watch_event(run_->shared->plugins, run_->facts.session, said);
         !watched)
       return answer(from, request, watched.error());
+  // After the plugins, which may have replaced the event.
+  if (!from.nested())
+    set_first_invocation(said, run_->first_invocation);
   send(from, request);
 }
 
@@ -323,6 +409,7 @@ void invocation_actor::recover(const recorded_run& found) {
   run_->history.message = found.message;
   run_->facts.user_content = found.said->content;
   run_->claim = claim_of(*found.said);
+  run_->first_invocation = first_invocation(*found.said);
   const auto events = run_->view->read().events;
   run_->recovered
     = std::make_shared<const recovered_run>(events, run_->facts.invocation_id);
@@ -339,23 +426,30 @@ void invocation_actor::receive_message(const append& answered) {
     if (answered.claims)
       close_if_over(*answered.claims);
     // The outcome is unknown: the message, with its claim, may be stored.
-    if (answered.event && answered.outcome.error().code() == errc::store_failed)
+    if (answered.event
+        && answered.outcome.error().code() == errc::store_failed) {
       run_->claim = claim_of(*answered.event);
+      run_->first_invocation = first_invocation(*answered.event);
+    }
     return end(cancelled() ? *cancelled() : answered.outcome.error());
   }
   started_ = true;
   run_->history.message = answered.number;
   run_->history.answered = answered.answered_from;
-  if (answered.claims)
+  if (answered.claims) {
     recover(answered.claims->run);
-  else
+  } else {
     run_->claim = claim_of(**answered.outcome);
+    run_->first_invocation = first_invocation(**answered.outcome);
+  }
   start_body();
 }
 
 void invocation_actor::receive(std::unique_ptr<append> answered) {
   if (releasing_)
     return released(*answered);
+  if (answered->is_kept_out)
+    return keep_out(std::move(answered));
   if (answered->starts_run)
     return receive_message(*answered);
   auto& request = *answered->request;

@@ -9,6 +9,7 @@
 #include "troupe/actors/runs/lane.hpp"
 #include "troupe/core/support/scope_state.hpp"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -33,7 +34,10 @@ private:
   void receive(std::unique_ptr<actors::emit> sent);
   void receive(std::unique_ptr<start_run> granted);
   void receive(std::unique_ptr<refused_run> refused);
+  void receive(std::unique_ptr<struct try_again> told);
   void receive_message(const append& answered);
+  void keep_out(std::unique_ptr<append> message);
+  void call_to_try_again();
   void recover(const recorded_run& found);
   void receive(std::unique_ptr<struct cancel> wished);
   void take(lane_actor& from, emit_request& request);
@@ -58,6 +62,10 @@ private:
   // The message, which may be stored, opens the run in the store.
   bool is_open_ = false;
   bool started_ = false;
+  // The message while another process' run keeps it out; sent again later.
+  std::unique_ptr<append> kept_out_;
+  // Time until the next try.
+  std::chrono::milliseconds try_delay_{20};
   // Set while the run gives back a claimed pause; holds the run's outcome.
   std::optional<result<void>> releasing_;
   int release_tries_ = 0;

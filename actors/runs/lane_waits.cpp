@@ -8,6 +8,7 @@
 #include "troupe/actors/runs/lane.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
 #include "troupe/actors/runs/wait_answer.hpp"
+#include "troupe/contexts/first_invocation.hpp"
 #include "troupe/contexts/lanes/isolation.hpp"
 
 #include <fmt/format.h>
@@ -177,6 +178,7 @@ void lane_actor::ask(model_call& request) {
        who,
        piece,
        scope = request.scope,
+       first = run_->first_invocation,
        is_hidden = nested() != nullptr || run_->is_compacting,
        following
        = std::weak_ptr(run_->control)](result<model_response> response) {
@@ -190,6 +192,7 @@ void lane_actor::ask(model_call& request) {
           said->extra = std::move(response->extra);
           if (!scope.empty())
             set_scope(*said, scope);
+          set_first_invocation(*said, first);
           // Weak: a model that answers late must not keep the run alive.
           if (const auto control = following.lock())
             control->deliver(std::move(said));

@@ -30,6 +30,13 @@ void run_desk::note_claims(const event_slice& events) {
   }
 }
 
+void run_desk::start(active_run granted) {
+  if (auto* const known = find(granted.id))
+    *known = std::move(granted);
+  else
+    active_.push_back(std::move(granted));
+}
+
 void run_desk::queue(std::unique_ptr<start_run> next) {
   kept_for_waiting_.add(*next);
   waiting_.push_back(std::move(next));

@@ -59,7 +59,8 @@ public:
            || (policy == run_policy::interleave && until_end_.empty());
   }
 
-  void start(active_run granted) { active_.push_back(std::move(granted)); }
+  /// Starts a run, or an active one anew, whose message is then not decided.
+  void start(active_run granted);
 
   /// Lets a run wait for its turn.
   void queue(std::unique_ptr<start_run> next);

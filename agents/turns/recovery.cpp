@@ -110,7 +110,8 @@ result<recorded_run> find_recoverable(const event_slice& all,
       "the session has no message of such a run; it may have been taken "
       "back by a rewind, or trimmed"));
   const auto holder = newest_holder(all, id);
-  if (wish.free_holder && holder && *holder != *wish.free_holder)
+  if (wish.free_holder && holder && *holder != *wish.free_holder
+      && left_holder(*holder) != *wish.free_holder)
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
   if (found.recoveries >= wish.recoveries_max)
@@ -123,6 +124,10 @@ result<recorded_run> find_recoverable(const event_slice& all,
   if (!lost.empty() && !wish.allow_lost_temp)
     return lost_temp(id, lost);
   return found;
+}
+
+std::string left_holder(std::string_view id) {
+  return fmt::format("{}.left", id);
 }
 
 event make_claim_event(std::string root_name,

@@ -33,6 +33,10 @@ struct recovery_wish {
   std::optional<std::string> free_holder = {};
 };
 
+/// Returns the holder of a run that process `id` has left open after a refused
+/// recovery. No process renews it, so the run is free after the lease.
+std::string left_holder(std::string_view id);
+
 /// A run in the history of its session.
 struct recorded_run {
   /// Number of its message, and the message.

@@ -48,6 +48,14 @@ load::cost_sum cost_of(const std::vector<load::timeline>& lines) {
   return sum;
 }
 
+// The invocation of this name; the newest one if there is none.
+const load::timeline& drawn_of(const std::vector<load::timeline>& lines,
+                               const std::string& invocation) {
+  const auto found
+    = std::ranges::find(lines, invocation, &load::timeline::invocation);
+  return found == lines.end() ? lines.back() : *found;
+}
+
 json report_of(const session& held,
                const std::vector<load::timeline>& lines,
                const load::price_list* prices) {
@@ -90,7 +98,8 @@ trace_command::trace_command(CLI::App& program)
   parser()
     .add_option("--invocation",
                 chosen.invocation,
-                "Show only this invocation; default: all of the session")
+                "Show only this invocation, and those that continue it after "
+                "a question; default: all of the session")
     ->type_name("ID");
   chosen.prices.add_to(parser());
   parser()
@@ -140,7 +149,8 @@ int trace_command::execute(interrupts& /*signals*/) const {
   auto lines = load::timelines_of(held->events(), prices->get());
   if (!chosen.invocation.empty())
     std::erase_if(lines, [&chosen](const auto& each) {
-      return each.invocation != chosen.invocation;
+      return each.invocation != chosen.invocation
+             && each.first_invocation != chosen.invocation;
     });
   if (lines.empty())
     return report(error(
@@ -173,8 +183,9 @@ int trace_command::execute(interrupts& /*signals*/) const {
                     visible_text(text, "\n"),
                     data)));
   if (picture.is_wanted())
-    note(picture.finish(load::to_picture(
-      lines.back(), fmt::format("A run of {}", held->key().app))));
+    note(picture.finish(
+      load::to_picture(drawn_of(lines, chosen.invocation),
+                       fmt::format("A run of {}", held->key().app))));
   return code;
 }
 

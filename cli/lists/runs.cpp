@@ -3,6 +3,7 @@
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"
+#include "troupe/core/support/blank.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/chrono.h>
@@ -12,6 +13,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::cli {
@@ -88,7 +92,7 @@ runs_command::runs_command(CLI::App& program)
     "List the runs of a store that have begun and not ended, the oldest first: "
     "those of processes that were killed, and those that run now. `troupe run "
     "FILE --session S --recover RUN` continues one of a process that has "
-    "ended") {
+    "ended, and `troupe runs --close RUN` gives it up") {
   show_example(parser(),
                "troupe sessions create --app press --user ann\n"
                "troupe runs --app press");
@@ -99,6 +103,19 @@ runs_command::runs_command(CLI::App& program)
     .add_option("--app", app_, "Only runs of this app; default: of all apps")
     ->type_name("A");
   parser()
+    .add_option("--close",
+                close_,
+                "Give up this open run in place of a list: its id, or `last` "
+                "for the newest one whose process has ended. It is not listed "
+                "any more, and cannot be "
+                "recovered; its events stay. Its process must have ended")
+    ->type_name("RUN")
+    ->check([](const std::string& text) {
+      return is_blank(text)
+               ? std::string("it is empty; pass the id of a run, or last")
+               : std::string();
+    });
+  parser()
     .add_option("--limit", limit_, "Runs to print at most")
     ->type_name("N")
     ->check(number_from(1))
@@ -107,8 +124,55 @@ runs_command::runs_command(CLI::App& program)
     "--json",
     as_json_,
     "Print one line of JSON: {\"runs\": [{\"run\", \"app\", \"user\", "
-    "\"session\", \"agent\", \"began\", \"holder\", \"silentMs\", \"free\"}]}");
+    "\"session\", \"agent\", \"began\", \"holder\", \"silentMs\", "
+    "\"free\"}]}, or {\"closed\": run} with --close");
   store_.add_to(parser());
+}
+
+// The newest open run, or the run that is named.
+result<unfinished_run> runs_command::find_run(runtime& owners) const {
+  auto open
+    = owners
+        .unfinished(app_, {.limit = std::numeric_limits<std::int32_t>::max()})
+        .get();
+  if (!open)
+    return open.error();
+  const bool is_last = close_ == "last";
+  // Of runs whose processes go on, the newest one tells when to try again.
+  const bool any_free = std::ranges::any_of(*open, &unfinished_run::is_free);
+  std::erase_if(*open, [&](const unfinished_run& each) {
+    return is_last ? any_free && !each.is_free : each.invocation_id != close_;
+  });
+  if (open->empty())
+    return error(errc::not_found,
+                 is_last ? "there is no open run to close"
+                         : fmt::format("there is no open run '{}'; `troupe "
+                                       "runs` lists the open ones",
+                                       *close_));
+  if (!is_last && open->size() > 1)
+    return error(errc::invalid_argument,
+                 fmt::format("{} sessions have an open run '{}'; name the app "
+                             "of one with --app",
+                             open->size(),
+                             *close_));
+  return std::move(open->back());
+}
+
+result<void> runs_command::close(runtime& owners, output& target) const {
+  const auto found = find_run(owners);
+  if (!found)
+    return found.error();
+  if (auto closed
+      = owners.close_run(found->session, found->invocation_id).get();
+      !closed)
+    return closed;
+  if (as_json_)
+    return print_line(target, json::object({{"closed", line_of(*found)}}));
+  return target.write(visible_text(fmt::format("closed run {} of session {}",
+                                               found->invocation_id,
+                                               to_string(found->session)),
+                                   " ")
+                      + '\n');
 }
 
 int runs_command::execute(interrupts& signals) const {
@@ -117,6 +181,8 @@ int runs_command::execute(interrupts& signals) const {
   if (!owners)
     return report(owners.error());
   output target(STDOUT_FILENO, signals.descriptor());
+  if (close_)
+    return end(close(*owners, target), target, signals);
   const auto found = owners->unfinished(app_, {.limit = limit_}).get();
   if (!found)
     return end(found.error(), target, signals);
