@@ -97,10 +97,11 @@ struct server_options {
   /// True: the server recovers the open runs of its apps, when it starts and
   /// while it runs (docs/agents.md, "Recovery"): those whose processes have
   /// ended, and whose root agent has the name of the app's. Each is tried once.
+  /// False: only when a request asks for it.
   bool recovers_runs = false;
-  /// Called when a run that the server has recovered has ended, with its
-  /// outcome, on a thread of the runtime. It must not block or throw. Empty:
-  /// nothing is called.
+  /// Called when a run that the server has recovered by `recovers_runs` has
+  /// ended, with its outcome, on a thread of the runtime. It must not block or
+  /// throw. Empty: nothing is called.
   std::function<void(const unfinished_run& run, const result<void>& outcome)>
     on_recovery = {};
 };

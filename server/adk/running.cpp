@@ -2,6 +2,16 @@
 
 namespace troupe::serving {
 
+std::shared_ptr<const void> running::reserve(const std::string& id) {
+  const auto made = std::make_shared<const char>();
+  const std::lock_guard guard(mutex_);
+  std::erase_if(reserved_,
+                [](const auto& each) { return each.second.expired(); });
+  if (runs_.contains(id) || !reserved_.emplace(id, made).second)
+    return nullptr;
+  return made;
+}
+
 active_run_ptr running::add(session_key key, run started) {
   auto added = std::make_shared<active_run>(std::move(key), std::move(started));
   bool is_late = false;

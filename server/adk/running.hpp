@@ -42,6 +42,10 @@ struct run_counts {
 /// Thread-safe.
 class running {
 public:
+  /// Keeps the run with this id for one caller, as long as the result lives.
+  /// Returns null if another caller keeps it, or if it is here.
+  std::shared_ptr<const void> reserve(const std::string& id);
+
   active_run_ptr add(session_key key, run started);
   void remove(const std::string& id, bool has_failed);
 
@@ -64,6 +68,7 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable fewer_;
   std::map<std::string, active_run_ptr> runs_;
+  std::map<std::string, std::weak_ptr<const void>> reserved_;
   std::uint64_t started_ = 0;
   std::uint64_t failed_ = 0;
   bool is_closed_ = false;

@@ -41,6 +41,7 @@ router make_routes(const served_ptr& on) {
   add_runs(routes, on);
   add_sessions(routes, on);
   add_time_travel(routes, on);
+  add_unfinished_runs(routes, on);
   if (on->options.ui_folder.empty())
     add_page(routes);
   else

@@ -45,6 +45,7 @@ void add_runs(router& routes, const served_ptr& on);
 void add_sessions(router& routes, const served_ptr& on);
 void add_time_travel(router& routes, const served_ptr& on);
 void add_traces(router& routes, const served_ptr& on);
+void add_unfinished_runs(router& routes, const served_ptr& on);
 
 /// Returns all routes, and `GET /openapi.json`, which describes them.
 router make_routes(const served_ptr& on);

@@ -426,4 +426,29 @@ function askToken(wasRefused) {
   });
 }
 
+// The answer to the newest question. There is one question at a time.
+let lastQuestion = Promise.resolve();
+
+// Asks before an action. Returns a promise, of true if the reader agrees.
+function askConsent(title, text, action) {
+  lastQuestion = lastQuestion.then(() => showQuestion(title, text, action));
+  return lastQuestion;
+}
+
+function showQuestion(title, text, action) {
+  const dialog = document.getElementById("question");
+  return new Promise((done) => {
+    dialog.returnValue = "";
+    dialog.onclose = () => done(dialog.returnValue === "yes");
+    dialog.replaceChildren(element("form", { onsubmit: (event) => {
+      event.preventDefault();
+      dialog.close("yes");
+    } }, element("h2", { id: "question-title" }, title),
+      element("p", { id: "question-text" }, text),
+      element("div", { class: "row" }, element("button", { type: "submit", class: "go" }, action),
+        button("Back", () => dialog.close()))));
+    dialog.showModal();
+  });
+}
+
 new Page().start();

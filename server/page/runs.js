@@ -1,5 +1,5 @@
 // The runs of a session, newest first, each as graphs of its workflows and as a timeline of lanes
-// and steps.
+// and steps. Above them are the unfinished runs of the app.
 
 import { timelineView } from "./charts.js";
 
@@ -11,6 +11,7 @@ class RunsPane {
     this.root = root;
     this.drawn = new Map(); // The panels of runs, by their invocation.
     this.graphs = new Map(); // The graphs of their workflows.
+    this.unfinished = new UnfinishedRuns(page);
     this.earlier = button("Show earlier runs", () => this.loadEarlier(), { class: "earlier" });
     this.none = element("p", { class: "nothing" }, "This session has no runs yet.");
     this.box = element("div", { class: "scroller runs", tabindex: "0" });
@@ -21,7 +22,7 @@ class RunsPane {
   open() {
     this.drawn.clear();
     this.graphs.clear();
-    this.box.replaceChildren();
+    setChildren(this.box, [this.unfinished.node]);
     this.draw();
   }
 
@@ -38,8 +39,9 @@ class RunsPane {
     const { history, at } = this.page;
     if (document.body.dataset.view !== "runs")
       return;
+    this.unfinished.draw();
     if (!history)
-      return setChildren(this.box, []);
+      return setChildren(this.box, [this.unfinished.node]);
     const runs = runsOf(history, at ?? history.revision);
     const isWhole = history.firstOfTail <= history.oldest;
     // The events before the first run in sight may be a part of it.
@@ -48,8 +50,8 @@ class RunsPane {
     for (const each of this.graphs.values())
       each.noteRuns();
     const panels = runs.map((each, index) => this.panel(each, index === runs.length - 1));
-    setChildren(this.box, [...panels.reverse(), runs.length === 0 ? this.none : null,
-      isWhole ? null : this.earlier].filter(Boolean));
+    setChildren(this.box, [this.unfinished.node, ...panels.reverse(),
+      runs.length === 0 ? this.none : null, isWhole ? null : this.earlier].filter(Boolean));
   }
 
   // A run is drawn again only if it has more events.

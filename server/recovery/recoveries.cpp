@@ -1,5 +1,7 @@
 #include "troupe/server/recovery/recoveries.hpp"
 
+#include "troupe/server/recovery/recovery.hpp"
+
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -53,17 +55,23 @@ void recoveries::recover(const agent& root, const unfinished_run& left) {
   const auto on = on_.lock();
   if (!on)
     return;
-  const auto held = on->runs.add(
-    left.session,
-    on->on.recover(root, left.session, left.invocation_id, on->options.runs));
-  held->handle.wait().then([on = on_, left](const result<void>& ended) {
+  recovery_calls calls;
+  calls.ended = [on = on_, left](const result<void>& ended) {
     const auto here = on.lock();
-    if (!here)
-      return;
-    here->runs.remove(left.invocation_id, !ended);
-    if (here->options.on_recovery)
+    if (here && here->options.on_recovery)
       here->options.on_recovery(left, ended);
-  });
+  };
+  const auto started = start_recovery(on,
+                                      root,
+                                      left.session,
+                                      left.invocation_id,
+                                      on->options.runs,
+                                      std::move(calls));
+  if (started)
+    return;
+  // A request recovers or closes it. If that fails, the next look tries again.
+  const std::lock_guard guard(mutex_);
+  tried_.erase(left.invocation_id);
 }
 
 } // namespace troupe::serving
