@@ -8,6 +8,7 @@
 #include "troupe/cli/options/prices_option.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/options/telemetry_option.hpp"
 #include "troupe/cli/talk/conversation.hpp"
 #include "troupe/cli/talk/dialogue.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
@@ -376,6 +377,9 @@ int run_command::execute(interrupts& signals) const {
   const auto running = std::make_shared<running_agents>();
   kept.compaction = chosen.compaction.for_runtime();
   kept.plugins.push_back(running_agents::observer(running));
+  telemetry_option telemetry;
+  telemetry.describe(*root, chosen.app.value_or(root->name()));
+  telemetry.watch(kept);
   auto owners = runtime::open(std::move(kept));
   if (!owners)
     return report(owners.error());

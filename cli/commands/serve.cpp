@@ -6,6 +6,7 @@
 #include "troupe/cli/options/model_option.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/options/telemetry_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
@@ -375,6 +376,10 @@ int serve_command::execute(interrupts& signals) const {
   const auto commits = std::make_shared<commit_counts>();
   kept.on_commit = [commits](std::size_t changes) { commits->add(changes); };
   wanted.commits = commits;
+  telemetry_option telemetry;
+  for (const auto& [app, root] : *apps)
+    telemetry.describe(root, app);
+  telemetry.watch(kept);
   auto owners = runtime::open(std::move(kept));
   if (!owners)
     return report(owners.error());

@@ -5,7 +5,7 @@
 set(sources)
 foreach(
   folder
-  core models stores contexts agents actors runtime mcp load server cli examples benchmarks tests)
+  core models stores contexts agents actors runtime mcp telemetry load server cli examples benchmarks tests)
   file(GLOB_RECURSE more "${SOURCE_DIR}/${folder}/*.cpp" "${SOURCE_DIR}/${folder}/*.hpp")
   list(APPEND sources ${more})
 endforeach()

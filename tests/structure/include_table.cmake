@@ -6,7 +6,7 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-set(all_layers core models stores contexts agents actors runtime mcp load server cli)
+set(all_layers core models stores contexts agents actors runtime mcp telemetry load server cli)
 set(core_may core)
 set(models_may core models)
 set(stores_may core stores)
@@ -15,9 +15,10 @@ set(agents_may core models contexts agents)
 set(actors_may core models stores contexts agents actors)
 set(runtime_may core models stores contexts agents actors runtime)
 set(mcp_may core models stores contexts agents runtime mcp)
+set(telemetry_may core models contexts agents telemetry)
 set(load_may core models stores contexts agents runtime load)
 set(server_may core models stores contexts agents runtime server)
-set(cli_may core models stores contexts agents runtime mcp load server cli)
+set(cli_may core models stores contexts agents runtime mcp telemetry load server cli)
 
 # The rooms of each layer, in their order: a file includes its own room and those before it, so there is no circle.
 # `headers` and `sources` are the files in the layer's own folder.
@@ -29,6 +30,7 @@ set(agents_rooms headers turns graphs files outside drawings sources)
 set(actors_rooms engine parts letters headers sessions owners running runs sources)
 set(runtime_rooms headers sources)
 set(mcp_rooms headers transports client server sources)
+set(telemetry_rooms headers records otlp runs sources)
 set(load_rooms headers measuring pages sources)
 set(server_rooms headers http page access adk graphs recovery sources)
 set(cli_rooms headers terminal options talk sessions adk commands lists sources)

@@ -11,7 +11,7 @@ set(wrong)
 
 set(comments 0)
 set(whats 0)
-foreach(folder core models stores contexts agents actors runtime load server cli examples benchmarks tests)
+foreach(folder core models stores contexts agents actors runtime telemetry load server cli examples benchmarks tests)
   file(GLOB_RECURSE sources RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/${folder}/*.hpp" "${SOURCE_DIR}/${folder}/*.cpp")
   foreach(source IN LISTS sources)
     file(STRINGS "${SOURCE_DIR}/${source}" lines REGEX "(^|[ \t;{},)])//[/!]?[< ]")
