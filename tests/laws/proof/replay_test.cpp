@@ -58,7 +58,7 @@ public:
   commit(std::span<const store_change> changes) override {
     auto outcome = forwarding_store::commit(changes);
     const std::lock_guard guard(mutex_);
-    if (outcome && outcome->moved.empty())
+    if (outcome && outcome->moved.empty() && outcome->kept_out.empty())
       for (const auto& each : changes)
         if (each.kind == change_kind::append)
           heard_[each.event->id]

@@ -32,10 +32,12 @@ std::string_view to_string(call_kind kind) noexcept {
   return "?";
 }
 
-void history::note_commit(std::span<const store_change> changes) {
+void history::note_commit(std::span<const store_change> changes,
+                          const writing& how) {
   commits_.push_back({written.size(), kept_.size()});
   for (const auto& each : changes) {
     written.push_back(each);
+    writings.push_back(how);
     kept_.push_back(each);
   }
 }
@@ -51,6 +53,7 @@ std::optional<std::size_t> history::lose_commits(std::size_t count) {
   kept_.resize(kept);
   losses[written.size()] = moment;
   written.emplace_back().kind = change_kind::write;
+  writings.emplace_back();
   return moment;
 }
 

@@ -13,7 +13,9 @@
 
 #include "changes.hpp"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
@@ -182,6 +184,12 @@ struct follow_record {
   std::optional<std::uint64_t> revision_at_end;
 };
 
+/// The program that wrote a change, and the time since the start.
+struct writing {
+  std::uint64_t program = 0; ///< Seed of the program.
+  std::chrono::nanoseconds at{};
+};
+
 struct history {
   /// A deque, because completions hold the addresses of the records.
   std::deque<call_record> calls;
@@ -190,6 +198,11 @@ struct history {
   /// Changes written by the stores, in order. When the place loses commits,
   /// this is one entry, made by no program.
   std::vector<store_change> written;
+  /// One entry per entry of `written`.
+  std::vector<writing> writings;
+  /// Programs that have closed their runs in good order
+  /// (`store::remove_holder`), with the time.
+  std::map<std::uint64_t, std::chrono::nanoseconds> left;
   /// The losses of the place, by index in `written`. The value is the number of
   /// changes at the moment to which the place went back.
   std::map<std::size_t, std::size_t> losses;
@@ -212,7 +225,7 @@ struct history {
     return failed_commits + lost_answers + failed_reads;
   }
 
-  void note_commit(std::span<const store_change> changes);
+  void note_commit(std::span<const store_change> changes, const writing& how);
 
   /// Records that the place loses its newest `count` commits, as far as it has
   /// so many. Returns the moment to which it goes back.

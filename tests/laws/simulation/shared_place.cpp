@@ -5,8 +5,11 @@
 #include "lossy_store.hpp"
 
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <system_error>
+#include <utility>
 
 namespace troupe::testing {
 
@@ -24,9 +27,10 @@ std::filesystem::path make_folder() {
 
 } // namespace
 
-shared_place::shared_place(place_kind kind) {
+shared_place::shared_place(place_kind kind, std::function<timestamp()> clock)
+  : clock_(std::move(clock)) {
   if (kind == place_kind::memory)
-    memory_ = make_memory_data();
+    memory_ = make_memory_data(clock_);
   else
     folder_ = make_folder();
 }
@@ -45,14 +49,24 @@ std::unique_ptr<store> open_file(const std::filesystem::path& file) {
   return open_sqlite_store(file, options).value();
 }
 
-// The sessions may get other incarnations.
+// The sessions may get other incarnations. Runs that ended in the lost commits
+// stay open, so no process counts as their holder.
 void write(store& into, std::span<const store_change> changes) {
   for (auto each : changes) {
     if (each.past)
       each.past->incarnation = 0;
+    for (auto& mark : each.runs)
+      mark.alone_after.reset();
     if (!into.commit({&each, 1}).value().moved.empty())
       throw std::logic_error("the written changes do not fit any more");
   }
+  std::set<std::string> holders;
+  for (const auto& change : changes)
+    for (const auto& mark : change.runs)
+      if (mark.opens)
+        holders.insert(mark.holder);
+  for (const auto& holder : holders)
+    into.remove_holder(holder).value();
 }
 
 } // namespace
@@ -64,7 +78,7 @@ std::unique_ptr<store> shared_place::open() const {
 void shared_place::lose_all_but(std::span<const store_change> kept) {
   ++losses_;
   if (memory_) {
-    memory_ = make_memory_data();
+    memory_ = make_memory_data(clock_);
     return write(*make_memory_store(memory_), kept);
   }
   const auto file = (folder_ / file_name).string();

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -16,7 +17,8 @@ enum class place_kind : std::uint8_t { memory, sqlite };
 /// Empty at first; deleted with this object.
 class shared_place {
 public:
-  explicit shared_place(place_kind kind);
+  /// `clock` is that of a place in memory; empty: that of the system.
+  explicit shared_place(place_kind kind, std::function<timestamp()> clock = {});
   ~shared_place();
   shared_place(const shared_place&) = delete;
   shared_place& operator=(const shared_place&) = delete;
@@ -37,6 +39,7 @@ public:
 
 private:
   std::uint64_t losses_ = 0;
+  std::function<timestamp()> clock_;
   std::shared_ptr<memory_data> memory_;
   /// Empty for a place in memory.
   std::filesystem::path folder_;

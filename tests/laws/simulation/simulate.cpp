@@ -1,6 +1,7 @@
 // Plays one seed, a range of seeds, or seeds without end, and reports the
 // speed.
 
+#include "../recovery/recovery_simulation.hpp"
 #include "simulation.hpp"
 
 #include <charconv>
@@ -21,13 +22,14 @@ using troupe::testing::place_kind;
 
 constexpr auto usage
   = "usage: simulate [--seed N | --seeds FROM..TO | --forever] [--verbose]\n"
-    "                [--sqlite] [--keep-going]\n"
+    "                [--sqlite | --recoveries] [--keep-going]\n"
     "\n"
     "  --seed N          plays this seed\n"
     "  --seeds FROM..TO  plays these, both included\n"
     "  --forever         plays one after another from a seed of the clock on\n"
     "  --verbose         prints what happens\n"
     "  --sqlite          plays the second time over a SQLite file\n"
+    "  --recoveries      plays runs that are killed and recovered instead\n"
     "  --keep-going      does not end at the first seed that fails\n"
     "\n"
     "Each seed is played twice, and must give the same history. Ends with 1 "
@@ -38,6 +40,7 @@ struct wanted {
   std::uint64_t last = 99;
   bool verbose = false;
   bool keep_going = false;
+  bool recoveries = false;
   place_kind second = place_kind::memory;
 };
 
@@ -56,6 +59,8 @@ bool read(const std::vector<std::string_view>& words, wanted& made) {
       made.verbose = true;
     } else if (word == "--keep-going") {
       made.keep_going = true;
+    } else if (word == "--recoveries") {
+      made.recoveries = true;
     } else if (word == "--sqlite") {
       made.second = place_kind::sqlite;
     } else if (word == "--forever") {
@@ -108,12 +113,14 @@ int main(int count, char** words) {
   };
   std::map<std::string, std::uint64_t> answers;
   for (auto seed = chosen.first; seed <= chosen.last; ++seed) {
+    const auto print = [](std::string_view line) { std::cout << line << '\n'; };
     if (chosen.verbose)
-      static_cast<void>(
-        simulate(seed, chosen.second, false, [](std::string_view line) {
-          std::cout << line << '\n';
-        }));
-    const auto outcome = simulate_twice(seed, chosen.second);
+      static_cast<void>(chosen.recoveries
+                          ? simulate_recoveries(seed, print)
+                          : simulate(seed, chosen.second, false, print));
+    const auto outcome = chosen.recoveries
+                           ? simulate_recoveries_twice(seed)
+                           : simulate_twice(seed, chosen.second);
     ++seeds;
     operations += outcome.calls + outcome.runs;
     changes += outcome.changes;
@@ -126,8 +133,9 @@ int main(int count, char** words) {
       std::cout << "seed " << seed << ": " << each << '\n';
     if (!outcome.findings.empty()) {
       ++failed;
-      std::cout << "play it again: simulate --seed " << seed << " --verbose"
-                << std::endl;
+      std::cout << "play it again: simulate "
+                << (chosen.recoveries ? "--recoveries " : "") << "--seed "
+                << seed << " --verbose" << std::endl;
       if (!chosen.keep_going)
         break;
     }

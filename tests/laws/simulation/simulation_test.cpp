@@ -1,8 +1,9 @@
 // Plays five hundred small seeds, each of them twice, and further seeds that
-// once found a defect.
+// once found a defect. Then sixty seeds of runs that are killed and recovered.
 
 #include "simulation.hpp"
 
+#include "../recovery/recovery_simulation.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
@@ -95,6 +96,30 @@ BOOST_AUTO_TEST_CASE(seeds_have_the_same_history_over_sqlite) {
   constexpr std::uint64_t seeds = 60;
   for (std::uint64_t seed = 0; seed < seeds; ++seed)
     static_cast<void>(check_seed(seed, place_kind::sqlite));
+}
+
+BOOST_AUTO_TEST_CASE(killed_runs_end_as_undisturbed_ones_and_replay) {
+  constexpr std::uint64_t seeds = 60;
+  std::set<std::string> answers;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const auto outcome = simulate_recoveries_twice(seed);
+    for (const auto& each : outcome.findings)
+      BOOST_ERROR("seed " << seed << ": " << each);
+    if (!outcome.findings.empty())
+      BOOST_ERROR("play it again: simulate --recoveries --seed "
+                  << seed << " --verbose");
+    for (const auto& each : outcome.answers)
+      answers.insert(each.substr(0, each.rfind(' ')));
+  }
+  // The seeds reach every kind of answer.
+  for (const std::string wanted : {"start ok",
+                                   "start cancelled",
+                                   "recovery ok",
+                                   "recovery busy",
+                                   "recovery cancelled",
+                                   "recovery conflict",
+                                   "runs ok"})
+    BOOST_TEST(answers.contains(wanted), "no run was answered: " << wanted);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,6 +22,7 @@ unsteady_store::unsteady_store(world& in,
     told_(told),
     place_(place),
     habits_(habits),
+    program_(seed),
     chance_(seed) {}
 
 result<commit_outcome>
@@ -36,7 +37,8 @@ unsteady_store::commit(std::span<const store_change> changes) {
   if (chance_.one_in(habits_.place_loses))
     lose_newest_commits();
   auto outcome = write(changes);
-  const bool is_written = outcome && outcome->moved.empty();
+  const bool is_written
+    = outcome && outcome->moved.empty() && outcome->kept_out.empty();
   world_.pause(chance_.time(habits_.commit_time));
   if (is_dead_)
     return broken("the process has ended");
@@ -50,8 +52,8 @@ unsteady_store::commit(std::span<const store_change> changes) {
 result<commit_outcome>
 unsteady_store::write(std::span<const store_change> changes) {
   auto outcome = kept().commit(changes);
-  if (outcome && outcome->moved.empty()) {
-    told_.note_commit(changes);
+  if (outcome && outcome->moved.empty() && outcome->kept_out.empty()) {
+    told_.note_commit(changes, {program_, world_.elapsed()});
     for (const auto& each : changes)
       world_.note("written "
                   + (each.event ? each.event->id : std::string("removal"))
@@ -124,6 +126,27 @@ unsteady_store::find_events(const session_key& key,
 
 result<std::vector<session_row>> unsteady_store::list(const row_query& query) {
   return read([&] { return kept().list(query); });
+}
+
+result<std::vector<open_run>>
+unsteady_store::list_runs(const run_query& query) {
+  return read([&] { return kept().list_runs(query); });
+}
+
+result<void> unsteady_store::renew_holder(const std::string& id) {
+  if (is_dead_)
+    return broken("the process has ended");
+  if (chance_.one_in(habits_.renewal_fails))
+    return broken("told not to renew");
+  return kept().renew_holder(id);
+}
+
+result<void> unsteady_store::remove_holder(const std::string& id) {
+  if (is_dead_ && habits_.keeps_dead_holders)
+    return broken("the process has ended");
+  if (!is_dead_)
+    told_.left[program_] = world_.elapsed();
+  return kept().remove_holder(id);
 }
 
 } // namespace troupe::testing

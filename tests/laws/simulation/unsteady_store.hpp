@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace troupe::testing {
@@ -24,6 +25,12 @@ struct store_habits {
   std::size_t commit_is_unknown = 0;
   std::size_t load_fails = 0;
   std::size_t look_fails = 0;
+  /// A sign of life is not written. A program without signs of life is one that
+  /// is only slow.
+  std::size_t renewal_fails = 0;
+  /// A program that has died stays the holder of its runs until the lease has
+  /// passed. Without this, other programs see at once that it has died.
+  bool keeps_dead_holders = false;
   /// The place loses its last commits.
   std::size_t place_loses = 0;
 };
@@ -69,6 +76,9 @@ public:
   find_events(const session_key& key,
               std::span<const std::string> ids) override;
   result<std::vector<session_row>> list(const row_query& query) override;
+  result<std::vector<open_run>> list_runs(const run_query& query) override;
+  result<void> renew_holder(const std::string& id) override;
+  result<void> remove_holder(const std::string& id) override;
 
 private:
   template <class Read>
@@ -81,6 +91,7 @@ private:
   history& told_;
   shared_place& place_;
   store_habits habits_;
+  const std::uint64_t program_;
   dice chance_;
   bool is_dead_ = false;
 };
