@@ -1,6 +1,7 @@
 // Prints the figures of benchmarks/README.md.
 
 #include "append_bench.hpp"
+#include "contention_bench.hpp"
 #include "follow_bench.hpp"
 #include "graph_bench.hpp"
 #include "model_bench.hpp"
@@ -14,7 +15,9 @@
 
 #include <optional>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -36,7 +39,7 @@ int main(int argc, char** argv) {
       "--only",
       only,
       "Sections to run: tasks, threads, growth, runs, graphs, models, "
-      "tools, durable, stored, follow, serve")
+      "tools, durable, stored, follow, contention, serve")
     ->check(CLI::IsMember({"tasks",
                            "threads",
                            "growth",
@@ -47,6 +50,7 @@ int main(int argc, char** argv) {
                            "durable",
                            "stored",
                            "follow",
+                           "contention",
                            "serve"}));
   program.add_option("--rounds", settings.rounds, "Rounds per figure")
     ->capture_default_str();
@@ -90,7 +94,19 @@ int main(int argc, char** argv) {
                 "Python of the section serve; with google-adk, ADK's server is "
                 "measured too")
     ->capture_default_str();
+  std::vector<std::string> contender;
+  program.add_option("--contender", contender)->expected(6)->group("");
   CLI11_PARSE(program, argc, argv);
+  if (!contender.empty()) {
+    bench::append_as({.store = stored.store,
+                      .app = contender[0],
+                      .user = contender[1],
+                      .key = contender[2],
+                      .number = std::stoul(contender[3]),
+                      .seconds = std::stod(contender[4]),
+                      .start = std::stoull(contender[5])});
+    return 0;
+  }
   served.rounds = settings.rounds;
   stored.callers = settings.callers;
   stored.sessions = settings.sessions;
@@ -142,6 +158,9 @@ int main(int argc, char** argv) {
     bench::read_stored(stored);
   if (wanted("follow"))
     bench::follow_sessions({settings.rounds});
+  if (wanted("contention"))
+    bench::append_in_processes(
+      {.rounds = settings.rounds, .store = stored.store});
   if (wanted("serve"))
     bench::serve_over_http(served);
 }

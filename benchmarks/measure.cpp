@@ -1,9 +1,11 @@
 #include "measure.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 namespace bench {
@@ -92,6 +94,27 @@ std::size_t resident_bytes() {
   std::size_t resident = 0;
   statm >> total >> resident;
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+double fdatasync_rate(const std::filesystem::path& beside) {
+  const auto file = beside.string() + ".sync";
+  const int descriptor
+    = ::open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  if (descriptor < 0)
+    return 0;
+  const std::vector<char> page(4096, 'x');
+  std::size_t count = 0;
+  const stopwatch watch;
+  while (watch.seconds() < 0.5) {
+    if (::write(descriptor, page.data(), page.size()) < 0
+        || ::fdatasync(descriptor) < 0)
+      break;
+    ++count;
+  }
+  const auto rate = static_cast<double>(count) / watch.seconds();
+  ::close(descriptor);
+  std::filesystem::remove(file);
+  return rate;
 }
 
 } // namespace bench

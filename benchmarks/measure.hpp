@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -59,6 +60,10 @@ alternate(std::size_t rounds,
 
 /// Bytes of resident memory.
 std::size_t resident_bytes();
+
+/// Synced writes of 4 KiB per second, into a file beside `beside`; 0 if they
+/// fail.
+double fdatasync_rate(const std::filesystem::path& beside);
 
 double median(std::vector<double> values);
 

@@ -49,28 +49,6 @@ void start_anew(const store_settings& settings) {
     remove_file(file_of(settings));
 }
 
-// Synced writes of 4 KiB per second.
-double fdatasync_rate(const fs::path& beside) {
-  const auto file = beside.string() + ".sync";
-  const int descriptor
-    = ::open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
-  if (descriptor < 0)
-    return 0;
-  const std::vector<char> page(4096, 'x');
-  std::size_t count = 0;
-  const stopwatch watch;
-  while (watch.seconds() < 0.5) {
-    if (::write(descriptor, page.data(), page.size()) < 0
-        || ::fdatasync(descriptor) < 0)
-      break;
-    ++count;
-  }
-  const auto rate = static_cast<double>(count) / watch.seconds();
-  ::close(descriptor);
-  fs::remove(file);
-  return rate;
-}
-
 // The conditions of a measurement, printed with each line.
 std::string circumstances(const store_settings& settings) {
   return fmt::format("; {}, fdatasync {:.0f}/s",
