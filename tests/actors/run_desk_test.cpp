@@ -54,6 +54,17 @@ BOOST_AUTO_TEST_CASE(only_interleaved_runs_start_beside_another) {
   BOOST_TEST(desk.may_start(run_policy::interleave));
 }
 
+BOOST_AUTO_TEST_CASE(an_active_run_starts_anew) {
+  run_desk desk;
+  desk.start({.id = 1, .first_read = 4, .message = 7});
+  desk.start({.id = 1, .first_read = 9});
+  BOOST_TEST(desk.active().size() == 1U);
+  BOOST_TEST(desk.find(1)->first_read == 9U);
+  BOOST_TEST(desk.find(1)->message == UINT64_MAX);
+  BOOST_TEST(desk.end(1));
+  BOOST_TEST(!desk.has_active());
+}
+
 BOOST_AUTO_TEST_CASE(runs_that_wait_start_in_order_when_no_other_is_active) {
   run_desk desk;
   desk.start({.id = 1});

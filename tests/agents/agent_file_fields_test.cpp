@@ -150,6 +150,7 @@ const refused missing_refused[] = {
   {"mode: quick\n",
    ":3: unknown mode 'quick'; expected one of chat, task, single_turn"},
   {"parallel_worker: true\n", "use a MapAgent"},
+  {"max_parallel_workers: 2\n", "a MapAgent has a lanes_max"},
   {"retry_config: {}\n", "'attempts' of 'model'"},
   {"timeout: 3\n", "lane_timeout"},
   {"state_schema: {}\n", "does not check the types of state keys"},

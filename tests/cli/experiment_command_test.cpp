@@ -354,6 +354,53 @@ BOOST_FIXTURE_TEST_CASE(a_beginning_that_is_not_there_ends_it, talked_place) {
              empty.errors);
 }
 
+BOOST_FIXTURE_TEST_CASE(an_invocation_comes_with_those_that_continue_it,
+                        place) {
+  auto events = json::array();
+  for (const auto* run : {"e-1", "e-2", "e-3"}) {
+    auto said = json::object();
+    said["id"] = std::string("event of ") + run;
+    said["invocationId"] = run;
+    said["author"] = "user";
+    said["timestamp"] = 1'700'000'000;
+    said["content"]
+      = parse_json(R"({"role": "user", "parts": [{"text": "said"}]})").value();
+    if (said["invocationId"] == "e-2")
+      said["customMetadata"]["troupe"]["firstInvocation"] = "e-1";
+    events.push_back(std::move(said));
+  }
+  auto session = json::object();
+  session["id"] = "s";
+  session["appName"] = "a";
+  session["userId"] = "user";
+  session["state"] = json::object();
+  session["events"] = std::move(events);
+  const auto lines = write("s.jsonl", session.dump() + "\n");
+  const auto imported
+    = run_program({"sessions", "import", lines, "--store", store});
+  BOOST_TEST_REQUIRE(imported.code == 0, imported.errors);
+  const auto shown = [this](const std::string& id) {
+    const auto traced = run_program({"trace",
+                                     "--store",
+                                     store,
+                                     "--app",
+                                     "a",
+                                     "--session",
+                                     "s",
+                                     "--invocation",
+                                     id});
+    std::string found;
+    for (const auto* line : {"invocation e-1, 2",
+                             "invocation e-2, continues e-1, 2",
+                             "invocation e-3, 2"})
+      found += traced.output.find(line) == std::string::npos ? "-" : "x";
+    return found;
+  };
+  BOOST_TEST(shown("e-1") == "xx-");
+  BOOST_TEST(shown("e-2") == "-x-");
+  BOOST_TEST(shown("e-3") == "--x");
+}
+
 BOOST_FIXTURE_TEST_CASE(a_run_can_keep_the_times_of_its_steps, place) {
   for (const bool kept : {false, true}) {
     const std::string id = kept ? "kept" : "plain";

@@ -139,6 +139,67 @@ BOOST_FIXTURE_TEST_CASE(a_run_without_a_process_is_free, slow_agent) {
                 "USER --session SESSION --recover RUN\n");
 }
 
+// -- giving up ----
+
+BOOST_DATA_TEST_CASE_F(slow_agent,
+                       a_run_of_a_killed_program_is_given_up,
+                       data::make({"its id", "last"})) {
+  program running(run_line("slow.yaml"));
+  BOOST_REQUIRE(running.read_until("echo: hi\n"));
+  running.end_by(SIGKILL);
+  const auto id = rows().at(0).at("run").get<std::string>();
+  const auto which = sample == std::string("last") ? "last" : id;
+  const auto early = list({"--close", which});
+  BOOST_TEST(early.code == 1);
+  BOOST_TEST(early.errors.starts_with("error: busy: "), early.errors);
+  BOOST_TEST(contains(early.errors, "try again after "), early.errors);
+  BOOST_TEST(rows().size() == 1U);
+  execute("DELETE FROM run_holders");
+  const auto closed = list({"--app", "press", "--close", which});
+  BOOST_TEST(closed.code == 0, closed.errors);
+  BOOST_TEST(closed.output
+             == "closed run " + id + " of session press/ann/s1\n");
+  BOOST_TEST(closed.errors == "");
+  BOOST_TEST(rows().empty());
+  // The session goes on without it.
+  BOOST_TEST(run_program(run_line("fast.yaml")).code == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_that_is_given_up_is_shown_as_json, slow_agent) {
+  program running(run_line("slow.yaml"));
+  BOOST_REQUIRE(running.read_until("echo: hi\n"));
+  running.end_by(SIGKILL);
+  execute("DELETE FROM run_holders");
+  const auto open = rows().at(0);
+  const auto closed = list({"--json", "--close", "last"});
+  BOOST_TEST(closed.code == 0, closed.errors);
+  BOOST_TEST(objects(closed.output).at(0).at("closed") == open);
+}
+
+BOOST_FIXTURE_TEST_CASE(says_why_no_run_is_given_up, slow_agent) {
+  const auto nothing = list({"--close", "last"});
+  BOOST_TEST(nothing.code == 1);
+  BOOST_TEST(nothing.errors
+             == "error: not_found: there is no open run to close\n");
+  program running(run_line("slow.yaml"));
+  BOOST_REQUIRE(running.read_until("echo: hi\n"));
+  const auto unknown = list({"--close", "e-1"});
+  BOOST_TEST(unknown.code == 1);
+  BOOST_TEST(unknown.errors
+             == "error: not_found: there is no open run 'e-1'; `troupe runs` "
+                "lists the open ones\n");
+  const auto elsewhere = list({"--app", "radio", "--close", "last"});
+  BOOST_TEST(elsewhere.code == 1);
+  BOOST_TEST(elsewhere.errors.starts_with("error: not_found: "),
+             elsewhere.errors);
+  const auto active = list({"--close", "last"});
+  BOOST_TEST(active.code == 1);
+  BOOST_TEST(active.errors.starts_with("error: busy: "), active.errors);
+  BOOST_TEST(list({"--close"}).code == 2);
+  BOOST_TEST(list({"--close", ""}).code == 2);
+  running.end_by(SIGINT);
+}
+
 BOOST_FIXTURE_TEST_CASE(says_why_it_lists_nothing, slow_agent) {
   BOOST_TEST(list({"--limit", "0"}).code == 2);
   BOOST_TEST(list({"--app"}).code == 2);

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <future>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -57,6 +58,64 @@ BOOST_FIXTURE_TEST_CASE(a_letter_is_written_and_checked,
     for (const auto& node : each.nodes)
       lines << node.name << ": " << to_string(node.state) << "\n";
   BOOST_TEST(lines.str() == "writer: done\ncheck: done\nsend: done\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(lines_are_counted, troupe::testing::page_fixture) {
+  using namespace troupe;
+
+  const auto reviews = workflow({
+    .name = "reviews",
+    .nodes = {
+      {.name = "split", .work = [](node_context& context) {
+         auto lines = json::array();
+         std::istringstream text(context.input().get<std::string>());
+         for (std::string line; std::getline(text, line);)
+           lines.push_back(line);
+         return lines;
+       }},
+      {.name = "count",
+       .work = map_over{
+         .work = [](node_context& context) {
+           return context.input().get<std::string>().size();
+         },
+         .lanes_max = 8,
+       }},
+    },
+    .edges = {{"START", "split"}, {"split", "count"}},
+  });
+
+  auto started = runtime.run(reviews, key, "one\nthree");
+  event_ptr last;
+  while (auto next = started.next().get().value())
+    last = next;
+  BOOST_TEST(output_of(*last) == json({3, 5}));
+}
+
+// The run begins its wait, and is cancelled then.
+BOOST_FIXTURE_TEST_CASE(a_reminder_waits, troupe::testing::page_fixture) {
+  using namespace troupe;
+  using namespace std::chrono_literals;
+
+  const auto reminder = workflow({
+    .name = "reminder",
+    .nodes = {
+      {.name = "remind",
+       .work = [](node_context& context) -> task<std::optional<node_output>> {
+         co_await context.sleep_for(24h);
+         co_return node_output("It is time.");
+       }},
+    },
+    .edges = {{"START", "remind"}},
+  });
+
+  auto started = runtime.run(reminder, key, "remind me");
+  bool has_begun = false;
+  while (!has_begun)
+    has_begun
+      = to_text(started.next().get().value()->extra.data()).find("\"due\"")
+        != std::string::npos;
+  started.cancel();
+  BOOST_TEST(!started.wait().get().has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(two_prices_are_compared,

@@ -4,6 +4,7 @@
 #include "troupe/load/timeline.hpp"
 
 #include "troupe/agents/turns/step_times.hpp"
+#include "troupe/contexts/first_invocation.hpp"
 #include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/rewind.hpp"
@@ -283,6 +284,25 @@ BOOST_AUTO_TEST_CASE(each_invocation_has_a_line_of_its_own) {
   BOOST_TEST((lines[1].wall == 20ms));
   BOOST_TEST((lines[1].started == dawn + 1s));
   BOOST_TEST(timelines_of(event_log().slice()).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_brings_an_answer_tells_which_run_it_continues) {
+  log_writer log;
+  log.say("a", "", 10).next_invocation();
+  for (int at = 1'000; at <= 1'020; at += 20) {
+    event said(text("said"));
+    said.invocation_id = "e-2";
+    set_first_invocation(said, "e-1");
+    log.add(std::move(said), at == 1'000 ? "user" : "a", "", at);
+  }
+  const auto lines = log.lines();
+  BOOST_TEST_REQUIRE(lines.size() == 2U);
+  BOOST_TEST(lines[0].first_invocation == "e-1");
+  BOOST_TEST(lines[1].first_invocation == "e-1");
+  BOOST_TEST(to_text(lines[0], 80).starts_with("invocation e-1, 2"));
+  BOOST_TEST(
+    to_text(lines[1], 80).starts_with("invocation e-2, continues e-1, 2"));
+  BOOST_TEST(to_json(lines[1])["firstInvocation"] == "e-1");
 }
 
 BOOST_AUTO_TEST_CASE(errors_and_tokens_are_told) {

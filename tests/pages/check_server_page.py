@@ -146,9 +146,11 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.say({"content": "Words "})
         self.goes_on.wait(SECONDS)
-        self.say({"content": "come."})
-        self.say({}, "stop")
-        self.wfile.write(b"data: [DONE]\n\n")
+        # The process that has asked may be killed meanwhile.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.say({"content": "come."})
+            self.say({}, "stop")
+            self.wfile.write(b"data: [DONE]\n\n")
 
     def say(self, delta, reason=None):
         piece = {"id": "1", "object": "chat.completion.chunk", "model": "fake",
@@ -176,6 +178,18 @@ class Server:
     def close(self):
         self.process.terminate()
         self.process.wait(SECONDS)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(SECONDS)
+
+    def start_run(self, app, user):
+        """Starts a run on a new session, and returns its stream."""
+        self.ask("POST", f"/apps/{app}/users/{user}/sessions", {"sessionId": "s1"})
+        sent = urllib.request.Request(self.address + "/run_sse", method="POST", data=json.dumps({
+            "appName": app, "userId": user, "sessionId": "s1", "streaming": True,
+            "newMessage": {"role": "user", "parts": [{"text": "Go."}]}}).encode())
+        return urllib.request.urlopen(sent, timeout=SECONDS)
 
     def ask(self, method, path, body=None):
         sent = urllib.request.Request(self.address + path, method=method,
@@ -253,6 +267,11 @@ KEYS = {"Enter": 13, "End": 35, "Home": 36, "ArrowUp": 38, "ArrowRight": 39, "Ar
         "PageUp": 33, "Escape": 27}
 
 
+def graph_node(name, state):
+    """Returns the expression of a node in a graph with this state."""
+    return f"document.querySelector('.graph [data-node={name}].{state}')"
+
+
 def expect(condition, text):
     if not condition:
         raise Failed(text)
@@ -289,7 +308,7 @@ class Checks:
     def run(self):
         with contextlib.closing(Server(self.program, self.folder)) as self.server:
             for check in (self.check_conversation, self.check_runs, self.check_workflow,
-                          self.check_branches, self.check_figures, self.check_words,
+                          self.check_unfinished, self.check_branches, self.check_figures, self.check_words,
                           self.check_cancel, self.check_markup, self.check_live,
                           self.check_many_events, self.check_widths):
                 self.browser.deadline = time.monotonic() + SECONDS_PER_CHECK
@@ -371,9 +390,6 @@ class Checks:
 
     def check_workflow(self):
         """The graph of a workflow changes while it runs; names in it are text."""
-        def state(name, wanted):
-            return f"document.querySelector('.graph [data-node={name}].{wanted}')"
-
         with self.tab("workflow", {"app": "support", "user": "ann"}) as tab:
             Model.goes_on.clear()
             tab.say("It is too high.")
@@ -381,12 +397,12 @@ class Checks:
             tab.press("Runs", "document.querySelector('.tabs')")
             for name, wanted in (("sorter", "done"), ("bills", "running"), ("faults", "skipped"),
                                  ("closer", "unreached")):
-                tab.until(state(name, wanted))
+                tab.until(graph_node(name, wanted))
             tab.until("document.querySelector('.workflow').dataset.state === 'running'")
             expect(tab.js("document.querySelectorAll('.graph .edge.taken').length") == 2,
                    "the edges that were followed are others")
             Model.goes_on.set()
-            tab.until(state("closer", "done"))
+            tab.until(graph_node("closer", "done"))
             tab.until("document.querySelector('.workflow').dataset.state === 'done'")
             expect(tab.js("[...document.querySelectorAll('.graph rect')].every((each, index, all) =>"
                           " index === 0 || each.getAttribute('x') !== all[index - 1].getAttribute("
@@ -415,6 +431,59 @@ class Checks:
             tab.until("[...document.querySelectorAll('.workflow .bad')].some(each => "
                       "each.textContent.includes('alert(2)'))")
             self.expect_no_markup(tab)
+
+    def check_unfinished(self):
+        """Runs of a process that was killed are shown, given up, and recovered."""
+        row = "document.querySelector('.unfinished li')"
+        buttons = ("[...document.querySelectorAll('.unfinished button')].filter(each => "
+                   "each.checkVisibility()).length")
+        Model.goes_on.clear()
+        killed = Server(self.program, self.folder)
+        try:
+            with self.tab("unfinished", {"app": "slow", "user": "killed"}) as tab:
+                killed.start_run("slow", "killed")
+                tab.press("Runs", "document.querySelector('.tabs')")
+                tab.until_text("1 unfinished run")
+                tab.until_text("its process was heard of")
+                expect(tab.js(buttons) == 0, "a run of a living process can be given up")
+                for line in killed.start_run("support", "killed"):
+                    if b"Words" in line:
+                        break
+                killed.kill()
+                # The process counts as ended when it has been silent for long enough.
+                tab.until(f"{buttons} === 2")
+                for width in (400, 1600):
+                    resize(self.browser, tab.session, width)
+                    tab.js(SETTLE)
+                    self.found += [f"unfinished at {width}: {each}" for each in tab.js(OVERFLOW)]
+                tab.press("Give up", row)
+                tab.until("document.querySelector('#question[open]')")
+                tab.key("Escape")
+                tab.until("!document.querySelector('#question[open]')")
+                expect(tab.js(buttons) == 2, "a run is given up without consent")
+                tab.press("Give up", row)
+                tab.press("Give up", "document.querySelector('#question')")
+                tab.until_text("The run of slow is given up.")
+                tab.until("document.querySelector('.unfinished').hidden")
+                expect(not self.server.ask("GET", "/apps/slow/unfinished-runs")["runs"],
+                       "a run that was given up is still open")
+        finally:
+            killed.kill()
+        with self.tab("recovered", {"app": "support", "user": "ann"}) as tab:
+            # The page opens the newest session, and then shows its conversation.
+            tab.until("document.querySelector('#link').textContent === 'live'")
+            tab.press("Runs", "document.querySelector('.tabs')")
+            tab.until(f"{row}?.querySelector('a')?.textContent === 'killed / s1'")
+            tab.js(f"{row}.querySelector('a').click()")
+            tab.until("location.hash.includes('user=killed')")
+            tab.until(graph_node("bills", "running"))
+            tab.until_text("This server does not run this workflow")
+            tab.press("Recover", row)
+            tab.until_text("The run of support goes on.")
+            tab.until_no_text("This server does not run this workflow")
+            Model.goes_on.set()
+            tab.until(graph_node("closer", "done"))
+            tab.until("document.querySelector('.unfinished').hidden")
 
     def check_branches(self):
         """A fork stands beside its parent: the past once, two futures, the keys that differ."""

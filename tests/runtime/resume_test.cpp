@@ -1,6 +1,8 @@
 // Events between a pause and its answer: other messages, failures, other
 // programs, several answers; and the place where the run continues.
 
+#include "troupe/contexts/first_invocation.hpp"
+
 #include "pause_fixture.hpp"
 #include "staged_store.hpp"
 #include <boost/test/unit_test.hpp>
@@ -47,6 +49,54 @@ BOOST_AUTO_TEST_CASE(a_run_that_failed_after_the_answer_can_be_repeated) {
              == "a=done s= | callback_failed");
   BOOST_TEST(on.go(root, on.replies({{id, {{"n", 1}}}}))
              == "a=done b=end | ok");
+}
+
+// The plugin shows that its events get the field, too.
+BOOST_AUTO_TEST_CASE(each_event_of_the_answer_names_the_run_that_asked) {
+  plugin bare{.name = "bare",
+              .on_event = [](const session_key&,
+                             const event& said) -> std::optional<event> {
+                auto changed = said;
+                changed.extra = {};
+                return changed;
+              }};
+  runtime_options options;
+  options.plugins = {bare};
+  pause_fixture on(std::move(options));
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  const auto model = std::make_shared<made_model>(
+    [asked](const model_request&, const model_reply& reply) {
+      if ((*asked)++ == 0) {
+        function_call wanted{"", "order", json::object()};
+        reply(model_response(content("model", {part(std::move(wanted))})));
+        return;
+      }
+      model_response piece(text("do"));
+      piece.partial = true;
+      reply(piece);
+      reply(model_response(text("done")));
+    });
+  const auto root = uses("a", model, {order()});
+  on.go(root);
+  BOOST_TEST_REQUIRE(on.waits.size() == 1U);
+  const auto id = on.events(on.key).front()->invocation_id;
+  auto second
+    = on.runtime.run(root, on.key, on.replies({{on.waits.at(0), {{"n", 1}}}}));
+  int pieces = 0;
+  for (const auto& said : second) {
+    BOOST_TEST(first_invocation(*said) == id);
+    pieces += said->partial ? 1 : 0;
+  }
+  BOOST_TEST(pieces == 1);
+  BOOST_TEST(second.invocation_id() != id);
+  for (const auto& said : on.events(on.key))
+    BOOST_TEST(first_invocation(*said) == id);
+  BOOST_TEST(on.events(on.key).back()->invocation_id == second.invocation_id());
+  // A message that answers nothing begins work of its own.
+  on.go(root);
+  const auto last = on.events(on.key).back();
+  BOOST_TEST(first_invocation(*last) == last->invocation_id);
+  BOOST_TEST(last->extra.is_null());
 }
 
 BOOST_AUTO_TEST_CASE(a_question_that_no_run_waits_for_cannot_be_answered) {

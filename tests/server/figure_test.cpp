@@ -40,4 +40,26 @@ BOOST_AUTO_TEST_CASE(a_run_that_cannot_start_counts_as_failed) {
   BOOST_TEST(!told.contains("store"));
 }
 
+BOOST_AUTO_TEST_CASE(metrics_have_the_form_of_prometheus) {
+  server_fixture on({{"press", asks("root", std::make_shared<held_model>())}});
+  on.create();
+  const auto answer = on.client.get("/metrics");
+  BOOST_TEST(answer.status == 200);
+  BOOST_TEST(answer.header("content-type")
+             == "text/plain; version=0.0.4; charset=utf-8");
+  BOOST_TEST(answer.body.find("# TYPE troupe_http_requests_total counter\n"
+                              "troupe_http_requests_total 2\n")
+             != std::string::npos);
+  BOOST_TEST(answer.body.find("# TYPE troupe_runs_active gauge\n"
+                              "troupe_runs_active 0\n")
+             != std::string::npos);
+  BOOST_TEST(answer.body.find("troupe_store_commits_total")
+             == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_is_ready_when_its_store_answers) {
+  server_fixture on({{"press", asks("root", std::make_shared<held_model>())}});
+  BOOST_TEST(on.client.get("/ready").data() == json({{"status", "ready"}}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

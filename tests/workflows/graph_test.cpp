@@ -156,6 +156,63 @@ BOOST_AUTO_TEST_CASE(a_join_counts_the_nodes_before_it) {
   BOOST_TEST(with(2) == "");
 }
 
+BOOST_AUTO_TEST_CASE(a_join_that_can_skip_no_failure_is_refused) {
+  const join skips{.on_failed = failed_inputs::skip};
+  BOOST_TEST(reason({node("a"), node("b"), joining("j", skips)},
+                    {{"START", "a"}, {"START", "b"}, {"a", "j"}, {"b", "j"}})
+             == "");
+  // The failure of 'a' ends the workflow, that of 'b' does not.
+  BOOST_TEST(
+    reason({node("a"), node("b"), node("c"), joining("j", skips)},
+           {{"START", "a"}, {"START", "b"}, {"a", "j"}, {"a", "c"}, {"b", "j"}})
+    == "");
+  BOOST_TEST(names(reason({node("a"), node("c"), joining("j", skips)},
+                          {{"START", "a"}, {"a", "j"}, {"a", "c"}}),
+                   {"join 'j' skips failed inputs", "ends the workflow"}));
+  BOOST_TEST(names(reason({joining("j", skips)}, {{"START", "j"}}),
+                   {"join 'j' skips failed inputs"}));
+}
+
+BOOST_AUTO_TEST_CASE(failures_are_skipped_where_all_edges_lead_to_such_joins) {
+  const join skips{.on_failed = failed_inputs::skip};
+  const auto graph
+    = graph_of({node("a"), node("b"), node("c"), joining("j", skips)},
+               {{"START", "a"},
+                {"START", "b"},
+                {"a", "j"},
+                {"b", "j", {"x"}},
+                {"b", "c", {"y"}}});
+  BOOST_TEST(graph.skips_failure_of(graph.find("a")));
+  BOOST_TEST(!graph.skips_failure_of(graph.find("b")));
+  BOOST_TEST(!graph.skips_failure_of(graph.find("c")));
+  BOOST_TEST(!graph.skips_failure_of(graph.find("j")));
+}
+
+BOOST_AUTO_TEST_CASE(maps_are_checked) {
+  const auto mapping = [](map_over all) {
+    return workflow_node{.name = "m", .work = std::move(all)};
+  };
+  const node_function gives([](node_context&) { return json(1); });
+  BOOST_TEST(
+    reason({mapping({.work = gives, .lanes_max = 1})}, {{"START", "m"}}) == "");
+  BOOST_TEST(
+    names(reason({mapping({.work = gives, .lanes_max = 0})}, {{"START", "m"}}),
+          {"map 'm'", "lanes_max is 0"}));
+  BOOST_TEST(
+    names(reason({mapping({.work = node_function()})}, {{"START", "m"}}),
+          {"'m'", "no function"}));
+  BOOST_TEST(names(reason({mapping({.work = gives}), node("b")},
+                          {{"START", "m"}, {"m", "b", {"x"}}}),
+                   {"'m' to 'b'", "a map gives none"}));
+  tool_options options;
+  options.name = "t";
+  options.long_running = true;
+  options.run = [](const json&, tool_context&) { return json(1); };
+  BOOST_TEST(
+    names(reason({{.work = map_over{.work = tool(options)}}}, {{"START", "t"}}),
+          {"'t'", "LLM agent"}));
+}
+
 BOOST_AUTO_TEST_CASE(limits_and_retries_are_checked) {
   const auto with = [](const std::function<void(workflow_node&)>& change) {
     auto changed = node("a");
@@ -277,6 +334,20 @@ BOOST_AUTO_TEST_CASE(the_rule_of_a_join_is_part_of_the_structure) {
   BOOST_TEST(with({}) == with({.count = 2}));
   BOOST_TEST(with({}) != with({.count = 1}));
   BOOST_TEST(with({}) != with({.on_missing = missing_inputs::drop}));
+  BOOST_TEST(with({}) != with({.on_failed = failed_inputs::skip}));
+}
+
+BOOST_AUTO_TEST_CASE(a_map_is_part_of_the_structure) {
+  const node_function gives([](node_context&) { return json(1); });
+  const auto with = [](node_work work) {
+    return graph_of({{.name = "m", .work = std::move(work)}}, {{"START", "m"}})
+      .structure();
+  };
+  BOOST_TEST(to_text(with(map_over{.work = gives}).at("nodes")[1])
+             == R"({"each":"function","edges":[],"kind":"map","name":"m"})");
+  BOOST_TEST(with(map_over{.work = gives}) != with(gives));
+  BOOST_TEST(with(map_over{.work = gives})
+             == with(map_over{.work = gives, .lanes_max = 3}));
 }
 
 BOOST_AUTO_TEST_CASE(an_output_is_a_route_of_an_edge) {

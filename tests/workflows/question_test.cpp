@@ -3,6 +3,8 @@
 #include "troupe/agents/turns/question.hpp"
 
 #include "troupe/agents/agent_tool.hpp"
+#include "troupe/contexts/first_invocation.hpp"
+#include "troupe/core/rewind.hpp"
 
 #include "../runtime/staged_store.hpp"
 #include "workflow_nodes.hpp"
@@ -11,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,6 +101,19 @@ struct question_fixture : pause_fixture {
 bool is_ok(const std::string& line) {
   return line.ends_with("| ok");
 }
+
+/// The first invocations of events, from number `from` on. Rewinds belong to
+/// none.
+std::set<std::string> first_runs(const event_slice& events,
+                                 std::size_t from = 1) {
+  std::set<std::string> ids;
+  for (std::size_t index = from - 1; index < events.size(); ++index)
+    if (!is_rewind(*events[index]))
+      ids.insert(first_invocation(*events[index]));
+  return ids;
+}
+
+using ids = std::set<std::string>;
 
 } // namespace
 
@@ -370,6 +386,105 @@ BOOST_AUTO_TEST_CASE(other_programs_answer) {
   BOOST_TEST(first.has_ended(R"(w@1/j@1={"a":2,"b":2} )"));
 }
 
+// -- the first run ----
+
+BOOST_AUTO_TEST_CASE(answers_in_any_order_name_the_first_run) {
+  for (const std::size_t order : {0U, 1U}) {
+    const staged_place place;
+    question_fixture first(place.options());
+    const auto root = both(asker("a"), asker("b"));
+    first.go(root);
+    BOOST_TEST_REQUIRE(first.waits.size() == 2U);
+    const auto reply_to = [&first](std::size_t index) {
+      return first.replies({{first.waits.at(index), {{"result", 1}}}});
+    };
+    runtime_fixture second(place.options());
+    auto one = second.runtime.run(root, first.key, reply_to(order));
+    BOOST_TEST(is_ok(agent_fixture::follow(one)));
+    runtime_fixture third(place.options());
+    auto other = third.runtime.run(root, first.key, reply_to(1 - order));
+    BOOST_TEST(is_ok(agent_fixture::follow(other)));
+    BOOST_TEST(first.has_ended(R"(w@1/j@1={"a":1,"b":1} )"));
+    const auto all = first.events(first.key);
+    ids runs;
+    for (const auto& each : all)
+      runs.insert(each->invocation_id);
+    BOOST_TEST((runs
+                == ids{all[0]->invocation_id,
+                       one.invocation_id(),
+                       other.invocation_id()}));
+    BOOST_TEST((first_runs(all) == ids{all[0]->invocation_id}));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(open_workflows_keep_their_first_runs_apart,
+                        question_fixture) {
+  const auto root = chain({asker("a"), asker("b")});
+  const auto start = [&] {
+    const auto before = size();
+    go(root);
+    return std::pair(events(key)[before]->invocation_id, waits.at(0));
+  };
+  const auto one = start();
+  const auto other = start();
+  for (const auto& [run_id, question] : {other, one}) {
+    const auto before = size();
+    BOOST_TEST(is_ok(go(root, replies({{question, {{"result", 1}}}}))));
+    BOOST_TEST(is_ok(give(root, 2)));
+    BOOST_TEST((first_runs(events(key), before + 1) == ids{run_id}));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_that_failed_names_the_first_run,
+                        question_fixture) {
+  const auto tries = no_calls();
+  const auto root = chain({asker("a"), function("b", [tries](node_context&) {
+                             if (++*tries == 1)
+                               throw error(errc::tool_failed, "not yet");
+                             return json("b");
+                           })});
+  go(root);
+  const auto id = waits.at(0);
+  BOOST_TEST(give(root, 1).ends_with("| tool_failed"));
+  BOOST_TEST(is_ok(go(root, replies({{id, {{"result", 1}}}}))));
+  const auto all = events(key);
+  BOOST_TEST((first_runs(all) == ids{all[0]->invocation_id}));
+}
+
+BOOST_FIXTURE_TEST_CASE(an_answer_after_a_rewind_names_the_first_run,
+                        question_fixture) {
+  const auto root = chain({asker("a")});
+  go(root);
+  const auto id = waits.at(0);
+  const auto revision = fetch(key).revision();
+  for (int value = 1; value <= 2; ++value) {
+    BOOST_TEST(is_ok(go(root, replies({{id, {{"result", value}}}}))));
+    const auto answered = events(key).back()->invocation_id;
+    const auto all = events(key);
+    BOOST_TEST((first_runs(all) == ids{all[0]->invocation_id}));
+    if (value == 1)
+      sessions().rewind(key, rewind_target::before_run(answered)).value();
+    else
+      sessions().rewind(key, rewind_target::to(revision)).value();
+    BOOST_TEST(sessions().open_calls(key).value().size() == 1U);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(an_answer_in_a_fork_names_the_first_run,
+                        question_fixture) {
+  const auto root = chain({asker("a")});
+  go(root);
+  fork_options options;
+  options.keep_open_calls = true;
+  const auto made = sessions().fork(key, options).value().key();
+  const auto before = events(made).size();
+  const auto message = replies({{waits.at(0), {{"result", 1}}}});
+  BOOST_TEST(is_ok(show(runtime.run(root, made, message))));
+  const auto all = events(made);
+  BOOST_TEST((first_runs(all, before + 1) == ids{all[0]->invocation_id}));
+  BOOST_TEST(all.back()->invocation_id != all[0]->invocation_id);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_question_of_a_run_that_did_not_pause_is_not_open,
                         question_fixture) {
   const auto root = chain({asker("a")});
@@ -413,6 +528,8 @@ BOOST_FIXTURE_TEST_CASE(events_before_a_question_come_once, question_fixture) {
     steps += each->text() == "step" ? 1 : 0;
   BOOST_TEST(steps == 1);
   BOOST_TEST(state_now().at("steps") == 1);
+  const auto all = events(key);
+  BOOST_TEST((first_runs(all) == ids{all[0]->invocation_id}));
 }
 
 BOOST_FIXTURE_TEST_CASE(another_event_at_the_same_place_is_told,
@@ -875,6 +992,8 @@ BOOST_FIXTURE_TEST_CASE(lanes_of_a_map_ask_for_themselves, question_fixture) {
                  != std::string::npos);
     }
   BOOST_TEST(ended == 3);
+  const auto all = events(key);
+  BOOST_TEST((first_runs(all) == ids{all[0]->invocation_id}));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_workflow_that_was_handed_over_to_asks,

@@ -55,7 +55,7 @@ public:
   result<commit_outcome>
   commit(std::span<const store_change> changes) override {
     auto outcome = forwarding_store::commit(changes);
-    if (outcome && outcome->moved.empty())
+    if (outcome && outcome->moved.empty() && outcome->kept_out.empty())
       log_->add(changes);
     return outcome;
   }
@@ -69,10 +69,15 @@ inline std::shared_ptr<memory_data>
 place_with(const std::vector<store_change>& changes, std::size_t count) {
   auto place = make_memory_data();
   const auto into = make_memory_store(place);
-  for (std::size_t index = 0; index < count; ++index)
-    if (!into->commit(std::span(&changes[index], 1)).value().moved.empty())
+  for (std::size_t index = 0; index < count; ++index) {
+    auto change = changes[index];
+    // The log does not have the closes of runs.
+    for (auto& mark : change.runs)
+      mark.alone_after.reset();
+    if (!into->commit({&change, 1}).value().moved.empty())
       throw std::runtime_error("change " + std::to_string(index)
                                + " does not fit");
+  }
   // The process that made the changes has ended.
   for (std::size_t index = 0; index < count; ++index)
     for (const auto& mark : changes[index].runs)
@@ -247,6 +252,12 @@ inline std::vector<std::string> completed_by(const event& said) {
     using kind = workflow_record::kind;
     if (record->is != kind::end && record->is != kind::failure)
       return {};
+    if (record->at.items > 0)
+      return {"item:" + record->node};
+    // The failure of a map is that of one item, which has no event of its own.
+    if (record->is == kind::failure)
+      return {
+        "node:" + record->node, "tool:" + record->node, "item:" + record->node};
     // The node is a function or a tool.
     return {"node:" + record->node, "tool:" + record->node};
   }

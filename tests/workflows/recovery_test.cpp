@@ -2,6 +2,8 @@
 
 #include "troupe/agents/turns/recovery.hpp"
 
+#include "troupe/contexts/first_invocation.hpp"
+
 #include "../runtime/staged_store.hpp"
 #include "recovered_outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -852,6 +854,34 @@ agent asking_graph(const counter& count) {
                    .edges = {{"START", "a"}, {"a", "q"}, {"q", "z"}}});
 }
 
+/// A map whose items ask, but for the first one.
+agent asking_map(const counter& count) {
+  const node_function work = [count](node_context& context) -> json {
+    json answer;
+    if (context.input() != 1)
+      answer = context.ask("item " + to_text(context.input()));
+    count->add("item:each");
+    context.state().add("n", 1);
+    return answer;
+  };
+  return workflow(
+    {.name = "w",
+     .nodes = {trees::listing_node(count, {1, 2, 3}),
+               {.name = "each", .work = map_over{.work = work, .lanes_max = 1}},
+               counting_node(count, "z")},
+     .edges = {{"START", "list"}, {"list", "each"}, {"each", "z"}}});
+}
+
+/// A map of an agent that waits for an answer from outside.
+agent map_of_orders(const counter& count) {
+  return workflow(
+    {.name = "w",
+     .nodes = {trees::listing_node(count, {"x", "y"}),
+               {.name = "each", .work = map_over{.work = orders(count)}},
+               counting_node(count, "z")},
+     .edges = {{"START", "list"}, {"list", "each"}, {"each", "z"}}});
+}
+
 const std::vector<recovery_tree>& pausing_trees() {
   static const std::vector<recovery_tree> all{
     {.name = "long_running", .make = orders},
@@ -872,6 +902,8 @@ const std::vector<recovery_tree>& pausing_trees() {
                        {counting_tool(count, "one"), order()});
        }},
     {.name = "question", .make = asking_graph},
+    {.name = "map_with_questions", .make = asking_map},
+    {.name = "map_of_agents", .make = map_of_orders, .at_once = true},
     {.name = "in_a_sequence",
      .make =
        [](const counter& count) {
@@ -961,6 +993,10 @@ BOOST_DATA_TEST_CASE(runs_that_pause_go_on_from_every_event,
     BOOST_TEST(show_state(on) == show_state(whole));
     BOOST_TEST(show_events(on.events(on.key), of.at_once)
                == show_events(whole.events(whole.key), of.at_once));
+    const auto all = on.events(on.key);
+    for (const auto& each : all)
+      BOOST_TEST(first_invocation(*each) == on.run_id());
+    BOOST_TEST(all.back()->invocation_id != on.run_id());
   };
   for (auto cut = up_to_message(changes); cut <= changes.size(); ++cut) {
     BOOST_TEST_CONTEXT(of.name << " cut after " << cut << " of " << paused
@@ -1088,7 +1124,8 @@ const std::vector<json>& forged_fields() {
       metadata_of("temp", json::array({"x"})),
       placed("s@1/second@1", metadata_of("temp", json::array({"x"}))),
       metadata_of("items", json::array({1, 2})),
-      metadata_of("result", 5)};
+      metadata_of("result", 5),
+      metadata_of("firstInvocation", "e-other")};
   }();
   return all;
 }
@@ -1189,11 +1226,11 @@ public:
     noted_.notify_all();
   }
 
-  /// Waits until a timer with exactly this delay was set.
-  void await_delay(std::chrono::nanoseconds delay) {
+  /// Waits until so many timers with exactly this delay were set.
+  void await_delay(std::chrono::nanoseconds delay, std::ptrdiff_t count = 1) {
     std::unique_lock guard(mutex_);
     if (!noted_.wait_for(guard, patience, [&] {
-          return std::ranges::find(delays_, delay) != delays_.end();
+          return std::ranges::count(delays_, delay) >= count;
         }))
       throw std::runtime_error("no timer of this delay was set");
   }
@@ -1279,6 +1316,169 @@ BOOST_AUTO_TEST_CASE(a_node_that_failed_for_good_is_not_called_again) {
   BOOST_TEST(on.tells("not yet"), on.reason);
   BOOST_TEST(count->of("node:n") == 0);
   BOOST_TEST(show_events(on.events(on.key), false) == events);
+}
+
+// -- waits ----
+
+namespace {
+
+/// A workflow whose node waits for `duration` from its first call on, and
+/// counts its calls. It fails after the wait in the attempts before `good`.
+agent waiting_graph(const counter& count,
+                    std::chrono::nanoseconds duration,
+                    std::uint64_t good = 1) {
+  auto node
+    = function("n",
+               [count, duration, good](
+                 node_context& context) -> task<std::optional<node_output>> {
+                 count->add("node:n");
+                 context.state().add("begun", 1);
+                 co_await context.sleep_for(duration);
+                 count->add("woken");
+                 if (context.attempt() < good)
+                   throw error(errc::tool_failed, "not yet");
+                 context.state().add("woken", 1);
+                 co_return node_output("woken");
+               });
+  node.retry = {.attempts_max = good, .first_delay = 1s, .jitter = 0};
+  return workflow({.name = "w", .nodes = {node}, .edges = {{"START", "n"}}});
+}
+
+bool tells_wait(const event& said) {
+  return fact_in(said, due_fact) != nullptr;
+}
+
+/// The changes of a run up to the event by which a node waits.
+std::vector<store_change> up_to_wait(const agent& root) {
+  const auto time = std::make_shared<noting_environment>(1);
+  process on(make_memory_data(), time);
+  on.open();
+  auto started = on.runtime.run(root, on.key, user_message("go"));
+  for (;;) {
+    const auto said = started.next().get().value();
+    BOOST_TEST_REQUIRE(said != nullptr);
+    if (tells_wait(*said))
+      break;
+  }
+  auto changes = on.log->taken();
+  started.cancel();
+  BOOST_TEST(code_of(started.wait().get()) == "cancelled");
+  while (!tells_wait(*changes.back().event))
+    changes.pop_back();
+  return changes;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_recovered_wait_has_the_rest_of_its_time) {
+  const auto changes = up_to_wait(waiting_graph(make_counter(), 1001s));
+  const auto time = std::make_shared<noting_environment>(2);
+  time->advance(400s);
+  process on(place_with(changes, changes.size()), time);
+  const auto count = make_counter();
+  // The program would wait longer now.
+  auto started
+    = on.runtime.recover(waiting_graph(count, 5000s), on.key, on.run_id());
+  time->await_delay(601s);
+  BOOST_TEST(count->of("woken") == 0);
+  time->advance(601s);
+  BOOST_TEST(code_of(started.wait().get()) == "ok");
+  BOOST_TEST(count->of("node:n") == 1);
+  BOOST_TEST(on.state(on.key).at("begun") == 1);
+  BOOST_TEST(on.state(on.key).at("woken") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_recovered_wait_whose_time_has_passed_is_over) {
+  const auto changes = up_to_wait(waiting_graph(make_counter(), 1001s));
+  const auto time = std::make_shared<noting_environment>(2);
+  time->advance(1001s);
+  process on(place_with(changes, changes.size()), time);
+  const auto count = make_counter();
+  BOOST_TEST(on.recover(waiting_graph(count, 1001s)) == "ok");
+  BOOST_TEST(on.state(on.key).at("woken") == 1);
+  BOOST_TEST(std::ranges::count_if(
+               on.events(on.key),
+               [](const event_ptr& each) { return tells_wait(*each); })
+             == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_that_is_over_is_over_in_the_next_attempt) {
+  const auto time = std::make_shared<noting_environment>(1);
+  process on(make_memory_data(), time);
+  on.open();
+  const auto count = make_counter();
+  auto started = on.runtime.run(
+    waiting_graph(count, 1001s, 2), on.key, user_message("go"));
+  time->await_delay(1001s);
+  time->advance(1001s);
+  time->await_delay(1s);
+  time->advance(1s);
+  BOOST_TEST(code_of(started.wait().get()) == "ok");
+  BOOST_TEST(count->of("woken") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_time_limit_does_not_count_the_wait) {
+  auto node = function(
+    "n", [](node_context& context) -> task<std::optional<node_output>> {
+      co_await context.sleep_for(1001s);
+      // This wait counts.
+      if (context.input() == "slow")
+        co_await context.sleep(24h);
+      co_return node_output("done");
+    });
+  node.timeout = 10s;
+  const auto root
+    = workflow({.name = "w", .nodes = {node}, .edges = {{"START", "n"}}});
+  for (const auto* message : {"go", "slow"}) {
+    const auto time = std::make_shared<noting_environment>(1);
+    process on(make_memory_data(), time);
+    on.open();
+    auto started = on.runtime.run(root, on.key, user_message(message));
+    time->await_delay(1001s);
+    // The limit passes, and is set again: later by the time of the wait.
+    time->advance(10s);
+    time->await_delay(1001s, 2);
+    time->advance(991s);
+    if (message == std::string("go")) {
+      BOOST_TEST(code_of(started.wait().get()) == "ok");
+      continue;
+    }
+    time->await_delay(24h);
+    time->advance(20s);
+    BOOST_TEST(code_of(started.wait().get()) == "deadline_exceeded");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_cancellation_ends_a_wait) {
+  const auto time = std::make_shared<noting_environment>(1);
+  process on(make_memory_data(), time);
+  on.open();
+  const auto count = make_counter();
+  auto started
+    = on.runtime.run(waiting_graph(count, 1001s), on.key, user_message("go"));
+  time->await_delay(1001s);
+  started.cancel();
+  BOOST_TEST(code_of(started.wait().get()) == "cancelled");
+  BOOST_TEST(count->of("woken") == 0);
+}
+
+// A body that runs again has to wait at the same place.
+BOOST_AUTO_TEST_CASE(a_wait_at_another_place_is_a_conflict) {
+  const auto changes = up_to_wait(waiting_graph(make_counter(), 1001s));
+  const auto speaks_first = workflow(
+    {.name = "w",
+     .nodes
+     = {function("n",
+                 [](node_context& context) -> task<std::optional<node_output>> {
+                   context.state().add("begun", 1);
+                   co_await context.emit(text("first"));
+                   co_await context.sleep_for(1001s);
+                   co_return std::nullopt;
+                 })},
+     .edges = {{"START", "n"}}});
+  process on(place_with(changes, changes.size()));
+  BOOST_TEST(on.recover(speaks_first) == "conflict");
+  BOOST_TEST(on.tells("'n'"), on.reason);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,7 +22,8 @@
 namespace troupe::testing {
 
 /// Number of calls by name: `model:AGENT`, `tool:NAME`, `node:NAME`,
-/// `before:AGENT`, `after:AGENT`, `update:AGENT`, `body:AGENT`.
+/// `item:NODE` for the items of maps, `before:AGENT`, `after:AGENT`,
+/// `update:AGENT`, `body:AGENT`.
 using counts = std::map<std::string, int>;
 
 /// Counts the calls of one process. Thread-safe.
@@ -565,6 +566,8 @@ inline agent caught_failure(const counter& count) {
                              } catch (const error&) {
                                has_failed = true;
                              }
+                             // A piece of a stream is not stored.
+                             co_await context.emit_partial(text("boss"));
                              if (has_failed)
                                co_await context.run(on_failure);
                              else
@@ -582,6 +585,101 @@ inline agent escalating_lane(const counter& count) {
               {parallel({.name = "p", .on_failure = lane_failures::collect},
                         {escalating_failure(count), adder(count, "x", "n")}),
                adder(count, "behind", "m")});
+}
+
+/// A function that makes a list.
+inline workflow_node listing_node(const counter& count, const json& items) {
+  return function("list", [count, items](node_context&) {
+    count->add("node:list");
+    return items;
+  });
+}
+
+/// Maps of a function, an agent and a tool, one behind the other.
+inline agent graph_with_maps(const counter& count) {
+  const node_function doubles
+    = [count](node_context& context) -> task<std::optional<node_output>> {
+    count->add("item:doubles");
+    context.state().add("doubled", context.input());
+    co_await context.emit(text("item {}", to_text(context.input())));
+    context.state().add("behind", 1);
+    co_return node_output(context.input().get<int>() * 2);
+  };
+  const auto writer = thinks(count,
+                             "writer",
+                             {calling("t"), {.text = "text"}},
+                             {counting_tool(count, "t")});
+  const auto used
+    = tool_of("used", [count](const json&, tool_context& context) -> json {
+        count->add("item:uses");
+        context.state().add("used", 1);
+        return "used";
+      });
+  return workflow(
+    {.name = "w",
+     .nodes = {listing_node(count, {1, 2, 3}),
+               {.name = "doubles", .work = map_over{.work = doubles}},
+               {.work = map_over{.work = writer, .lanes_max = 2}},
+               function("objects",
+                        [count](node_context& context) {
+                          count->add("node:objects");
+                          auto all = json::array();
+                          for (const auto& each : context.input())
+                            all.push_back(json::object({{"said", each}}));
+                          return all;
+                        }),
+               {.name = "uses", .work = map_over{.work = used}},
+               counting_node(count, "z")},
+     .edges = {{"START", "list"},
+               {"list", "doubles"},
+               {"doubles", "writer"},
+               {"writer", "objects"},
+               {"objects", "uses"},
+               {"uses", "z"}},
+     .output_key = "out"});
+}
+
+/// A map whose second item fails in the first attempt. The items run one after
+/// another, so the calls of a whole run are known.
+inline agent map_with_retry(const counter& count) {
+  const node_function work = [count](node_context& context) -> json {
+    count->add("item:each");
+    context.state().add("n", 1);
+    if (context.input() == 2 && context.attempt() == 1)
+      throw error(errc::tool_failed, "not yet");
+    return context.input();
+  };
+  workflow_node each{.name = "each",
+                     .work = map_over{.work = work, .lanes_max = 1}};
+  each.retry = {.attempts_max = 2, .first_delay = std::chrono::milliseconds(0)};
+  return workflow(
+    {.name = "w",
+     .nodes = {listing_node(count, {1, 2, 3}), each, counting_node(count, "z")},
+     .edges = {{"START", "list"}, {"list", "each"}, {"each", "z"}},
+     .output_key = "out"});
+}
+
+/// A join that goes on without a node that has failed for good.
+inline agent failed_input(const counter& count) {
+  auto breaks = function("breaks", [count](node_context& context) -> json {
+    count->add("node:breaks");
+    context.state().add("tries", 1);
+    throw error(errc::tool_failed, "broken");
+  });
+  breaks.retry
+    = {.attempts_max = 2, .first_delay = std::chrono::milliseconds(0)};
+  return workflow(
+    {.name = "w",
+     .nodes = {counting_node(count, "a"),
+               std::move(breaks),
+               {.name = "j", .work = join{.on_failed = failed_inputs::skip}},
+               counting_node(count, "z")},
+     .edges = {{"START", "a"},
+               {"START", "breaks"},
+               {"a", "j"},
+               {"breaks", "j"},
+               {"j", "z"}},
+     .output_key = "out"});
 }
 
 inline agent graph_in_loop(const counter& count) {
@@ -663,6 +761,11 @@ inline const std::vector<recovery_tree>& all_trees() {
     {.name = "delegations", .make = trees::delegations},
     {.name = "graph", .make = trees::graph, .at_once = true},
     {.name = "deep_graph", .make = trees::deep_graph, .at_once = true},
+    {.name = "graph_with_maps",
+     .make = trees::graph_with_maps,
+     .at_once = true},
+    {.name = "map_with_retry", .make = trees::map_with_retry},
+    {.name = "failed_input", .make = trees::failed_input, .at_once = true},
     {.name = "agent_is_tool", .make = trees::agent_is_tool},
     {.name = "graph_in_loop", .make = trees::graph_in_loop, .at_once = true},
     {.name = "map_of_sequences",

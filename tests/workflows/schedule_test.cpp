@@ -26,6 +26,7 @@ struct ended {
   std::uint64_t ordinal;
   json output;
   std::vector<route> routes;
+  bool is_failed = false;
 };
 
 /// Results by the name of a node, or by its name and the number of a visit.
@@ -38,6 +39,8 @@ struct played {
   std::vector<workflow_edge> edges;
   script outputs = {};
   std::uint64_t visits_max = 100;
+  /// Names of nodes whose visits fail for good.
+  std::set<std::string> failing = {};
 };
 
 std::unique_ptr<workflow_graph> graph_of(const played& from) {
@@ -61,10 +64,12 @@ std::string name_of(const workflow_graph& graph, std::size_t node) {
 
 /// Ends a visit as the script says. Joins give their inputs.
 ended end_of(const workflow_graph& graph,
-             const script& outputs,
+             const played& from,
              const workflow_visit& visit) {
-  const auto& name = name_of(graph, visit.node);
-  ended made{visit.node, visit.ordinal, json(name), {}};
+  const auto& outputs = from.outputs;
+  const auto name = name_of(graph, visit.node);
+  ended made{
+    visit.node, visit.ordinal, json(name), {}, from.failing.contains(name)};
   if (std::holds_alternative<join>(graph.nodes()[visit.node].work))
     made.output = *visit.input;
   for (const auto& key : {name, name + std::to_string(visit.ordinal)})
@@ -89,7 +94,7 @@ using chooser
   = std::function<std::size_t(const std::vector<workflow_visit>& running)>;
 
 void go_on(const workflow_graph& graph,
-           const script& outputs,
+           const played& from,
            workflow_schedule& schedule,
            const chooser& choose,
            outcome& made) {
@@ -110,17 +115,19 @@ void go_on(const workflow_graph& graph,
     const auto index = choose(running);
     const auto visit = running[index];
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(index));
-    auto last = end_of(graph, outputs, visit);
-    made.line += name_of(graph, last.node);
+    auto last = end_of(graph, from, visit);
+    made.line += (last.is_failed ? "!" : "") + name_of(graph, last.node);
     if (std::holds_alternative<join>(graph.nodes()[last.node].work))
       made.line += to_text(*visit.input);
     for (const auto& each : visit.missing)
       made.line += "-" + each;
     made.log.push_back(last);
-    auto followed = schedule.end(last.node,
-                                 last.ordinal,
-                                 std::make_shared<const json>(last.output),
-                                 last.routes);
+    auto followed = last.is_failed
+                      ? schedule.skip(last.node, last.ordinal, "broken")
+                      : schedule.end(last.node,
+                                     last.ordinal,
+                                     std::make_shared<const json>(last.output),
+                                     last.routes);
     if (!followed) {
       made.line += "| " + followed.error().message();
       return;
@@ -143,7 +150,7 @@ outcome play_once(const played& from, const chooser& choose) {
   const auto graph = graph_of(from);
   workflow_schedule schedule(*graph, message, true);
   outcome made;
-  go_on(*graph, from.outputs, schedule, choose, made);
+  go_on(*graph, from, schedule, choose, made);
   return made;
 }
 
@@ -160,13 +167,15 @@ outcome play(const played& from, const chooser& choose = oldest) {
     for (std::size_t index = 0; index < kept; ++index) {
       const auto& each = whole.log[index];
       const auto replayed
-        = schedule.replay(each.node,
-                          each.ordinal,
-                          std::make_shared<const json>(each.output),
-                          each.routes);
+        = each.is_failed
+            ? schedule.replay_skip(each.node, each.ordinal, "broken")
+            : schedule.replay(each.node,
+                              each.ordinal,
+                              std::make_shared<const json>(each.output),
+                              each.routes);
       BOOST_TEST_REQUIRE(replayed.has_value());
     }
-    go_on(*graph, from.outputs, schedule, choose, again);
+    go_on(*graph, from, schedule, choose, again);
     BOOST_TEST(again.log.size() == whole.log.size() - kept);
     BOOST_TEST(again.output == whole.output);
   }
@@ -411,6 +420,97 @@ BOOST_AUTO_TEST_CASE(a_join_with_a_count_drops_what_comes_later) {
   const auto line = play(graph, newest).line;
   BOOST_TEST(line.find(R"(j{"b":"b","c":"c"})") != std::string::npos);
   BOOST_TEST(line.find('d') == line.rfind('d'));
+}
+
+// -- failed inputs ----
+
+namespace {
+
+/// Three nodes at the same time before a join that skips failed ones.
+played three_before(join rule, std::set<std::string> failing) {
+  rule.on_failed = failed_inputs::skip;
+  return {.nodes = {"a", "b", "c", "j", "d"},
+          .joins = {{"j", rule}},
+          .edges = {{"START", "a"},
+                    {"START", "b"},
+                    {"START", "c"},
+                    {"a", "j"},
+                    {"b", "j"},
+                    {"c", "j"},
+                    {"j", "d"}},
+          .failing = std::move(failing)};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_join_goes_on_without_failed_nodes) {
+  BOOST_TEST(play(three_before({}, {})).line
+             == R"(abcj{"a":"a","b":"b","c":"c"}d)");
+  // The failure comes first, between the others, and last.
+  BOOST_TEST(play(three_before({}, {"a"})).line
+             == R"(!abcj{"b":"b","c":"c"}-ad)");
+  BOOST_TEST(play(three_before({}, {"b"})).line
+             == R"(a!bcj{"a":"a","c":"c"}-bd)");
+  BOOST_TEST(play(three_before({}, {"c"})).line
+             == R"(ab!cj{"a":"a","b":"b"}-cd)");
+  BOOST_TEST(play(three_before({}, {"a", "c"})).line
+             == R"(!ab!cj{"b":"b"}-a-cd)");
+}
+
+BOOST_AUTO_TEST_CASE(a_quorum_is_reached_in_spite_of_failures) {
+  BOOST_TEST(play(three_before({.count = 1}, {"a", "b"})).line
+             == R"(!a!bcj{"c":"c"}d)");
+  BOOST_TEST(play(three_before({.count = 2}, {"a"})).line
+             == R"(!abcj{"b":"b","c":"c"}d)");
+  // It fires before the failure of another node.
+  BOOST_TEST(play(three_before({.count = 2}, {"c"})).line
+             == R"(ab!cj{"a":"a","b":"b"}d)");
+}
+
+BOOST_AUTO_TEST_CASE(a_join_that_too_many_nodes_fail_names_them) {
+  BOOST_TEST(play(three_before({.count = 2}, {"a", "c"})).line
+             == "!ab!c| join 'j' needs 2 of its 3 inputs and has 1: node 'a' "
+                "failed: broken; node 'c' failed: broken");
+  BOOST_TEST(play(three_before({}, {"a", "b", "c"})).line
+             == "!a!b!c| join 'j' needs 1 of its 3 inputs and has 0: node 'a' "
+                "failed: broken; node 'b' failed: broken; node 'c' failed: "
+                "broken");
+  BOOST_TEST(
+    play(three_before({.on_missing = missing_inputs::skip}, {"a", "b", "c"}))
+      .line
+    == "!a!b!cj{}-a-b-cd");
+  BOOST_TEST(play(three_before({.count = 2, .on_missing = missing_inputs::skip},
+                               {"a", "c"}))
+               .line
+             == R"(!ab!cj{"b":"b"}-a-cd)");
+  BOOST_TEST(play(three_before({.count = 2, .on_missing = missing_inputs::drop},
+                               {"a", "c"}))
+               .line
+             == "!ab!c");
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_and_a_missing_input_are_both_named) {
+  auto graph = three_before({}, {"b"});
+  graph.edges[5] = {"c", "j", {"x"}};
+  BOOST_TEST(play(graph).line
+             == "a!bc| join 'j' needs 2 of its 3 inputs and has 1: node 'b' "
+                "failed: broken; it also waits for c");
+}
+
+// Each round has its own failures.
+BOOST_AUTO_TEST_CASE(a_failure_belongs_to_its_round) {
+  played graph{.nodes = {"a", "b", "c", "j"},
+               .joins = {{"j", {.on_failed = failed_inputs::skip}}},
+               .edges = {{"START", "a"},
+                         {"a", "b"},
+                         {"a", "c"},
+                         {"b", "j"},
+                         {"c", "j"},
+                         {"j", "a", {"again"}}},
+               .outputs = {{"j1", {nullptr, {"again"}}}},
+               .failing = {"b"}};
+  BOOST_TEST(play(graph).line == R"(a!bcj{"c":"c"}-ba!bcj{"c":"c"}-b)");
+  BOOST_TEST(play(graph, newest).line == R"(ac!bj{"c":"c"}-bac!bj{"c":"c"}-b)");
 }
 
 BOOST_AUTO_TEST_CASE(a_cycle_ends_at_the_limit_of_visits) {

@@ -30,6 +30,7 @@ public:
     write(name, "agent_class: Workflow\nname: w\nedges:\n" + edges);
     agent_file_options options;
     options.model = echo();
+    options.allowed_commands = {"true"};
     options.tools = make_registry(
       {tool_of("pick", [](const json& args, tool_context&) -> json {
         return args.empty() ? json("yes") : args.begin().value();
@@ -153,7 +154,7 @@ BOOST_FIXTURE_TEST_CASE(rules_of_nodes_are_read, file_fixture) {
                          "     retry_config: {max_attempts: 4, initial_delay: "
                          "0.5, jitter: 0}}\n"
                          "  - {agent_class: JoinNode, name: j, count: 1, "
-                         "on_missing: drop}\n");
+                         "on_missing: drop, on_failed: skip}\n");
   BOOST_TEST_REQUIRE(made.has_value());
   const auto& nodes = std::get<compiled_workflow>(made->kind()).graph->nodes();
   BOOST_TEST(nodes[0].timeout->count() == 2500);
@@ -163,6 +164,25 @@ BOOST_FIXTURE_TEST_CASE(rules_of_nodes_are_read, file_fixture) {
   BOOST_TEST(nodes[0].retry.delay_max.count() == 60'000);
   BOOST_TEST(
     (std::get<join>(nodes[1].work).on_missing == missing_inputs::drop));
+  BOOST_TEST((std::get<join>(nodes[1].work).on_failed == failed_inputs::skip));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_parallel_worker_is_a_map, file_fixture) {
+  const auto made = load("- - START\n"
+                         "  - {name: a, parallel_worker: true,\n"
+                         "     max_parallel_workers: 3}\n"
+                         "  - {name: t, command: [\"true\"],\n"
+                         "     parallel_worker: true}\n"
+                         "  - {name: b, parallel_worker: false}\n");
+  BOOST_TEST_REQUIRE(made.has_value(), reason_of(made));
+  const auto& nodes = std::get<compiled_workflow>(made->kind()).graph->nodes();
+  const auto& first = std::get<workflow_graph::mapped>(nodes[0].work);
+  BOOST_TEST(std::holds_alternative<std::size_t>(first.work));
+  BOOST_TEST(first.lanes_max.value() == 3U);
+  const auto& second = std::get<workflow_graph::mapped>(nodes[1].work);
+  BOOST_TEST(std::holds_alternative<tool>(second.work));
+  BOOST_TEST(!second.lanes_max.has_value());
+  BOOST_TEST(std::holds_alternative<std::size_t>(nodes[2].work));
 }
 
 BOOST_FIXTURE_TEST_CASE(mistakes_are_named_with_their_line, file_fixture) {
@@ -202,12 +222,21 @@ BOOST_FIXTURE_TEST_CASE(mistakes_are_named_with_their_line, file_fixture) {
     {"- [START, {name: a}, {name: b}, a]\n", ":3: workflow 'w': the cycle"},
     {"- [START, {name: a}]\nsub_agents: [{name: b}]\n",
      ":5: this class has no field 'sub_agents'"},
+    {"- [START, {name: a, max_parallel_workers: 2}]\n",
+     ":4: 'max_parallel_workers' needs 'parallel_worker: true'"},
+    {"- [START, {name: a, parallel_worker: true, max_parallel_workers: 0}]\n",
+     ":4: 'max_parallel_workers'"},
+    {"- [START, {name: a, parallel_worker: many}]\n", ":4: 'parallel_worker'"},
+    {"- [START, {agent_class: JoinNode, name: j, parallel_worker: true}]\n",
+     ":4: unknown field 'parallel_worker'; JoinNode has"},
+    {"- [START, {agent_class: JoinNode, name: j, on_failed: drop}]\n",
+     ":4: unknown on_failed 'drop'; expected one of fail, skip"},
     {"- [START, {name: a}]\nlanes_max: 1\nmax_concurrency: 1\n",
      ":6: 'lanes_max' and 'max_concurrency' are the same"},
     {"- [START, other.yaml]\n", ":4: config_path 'other.yaml': no such file"},
   };
   for (const auto& [edges, why] : cases)
-    BOOST_TEST(starts(refused(edges), why));
+    BOOST_TEST(starts(refused(edges), why), refused(edges));
   write("none.yaml", "agent_class: Workflow\nname: w\n");
   agent_file_options options;
   options.model = echo();
