@@ -48,7 +48,8 @@ troupe::agent chain() {
   return troupe::workflow(std::move(options));
 }
 
-troupe::agent fan() {
+// A fan-out to nodes that all lead to a join.
+troupe::workflow_options fan() {
   troupe::workflow_options options{.name = "fan"};
   for (std::size_t index = 0; index < fan_width; ++index) {
     options.nodes.push_back(numbered(index));
@@ -56,7 +57,7 @@ troupe::agent fan() {
     options.edges.push_back({fmt::format("n{}", index), "all"});
   }
   options.nodes.push_back({.name = "all", .work = troupe::join()});
-  return troupe::workflow(std::move(options));
+  return options;
 }
 
 // A tool that waits until it is released or asked to stop.
@@ -98,13 +99,7 @@ troupe::tool held_tool(std::shared_ptr<gate> held) {
 
 // A fan-out whose end waits in a tool.
 troupe::agent held_at_end(const std::shared_ptr<gate>& held) {
-  troupe::workflow_options options{.name = "fan"};
-  for (std::size_t index = 0; index < fan_width; ++index) {
-    options.nodes.push_back(numbered(index));
-    options.edges.push_back({"START", fmt::format("n{}", index)});
-    options.edges.push_back({fmt::format("n{}", index), "all"});
-  }
-  options.nodes.push_back({.name = "all", .work = troupe::join()});
+  auto options = fan();
   options.nodes.push_back(
     {.name = "arguments",
      .work = [](troupe::node_context&) { return troupe::json::object(); }});
@@ -238,8 +233,12 @@ void run_graphs(std::size_t rounds) {
     "chain of 1,000 nodes, SQLite", rounds, line, true, 1, chain_length);
   print_graph(
     "chain of 1,000 nodes, SQLite", rounds, line, true, 64, chain_length);
-  print_graph(
-    "fan-out and join of 10,000 nodes", rounds, fan(), false, 1, fan_width);
+  print_graph("fan-out and join of 10,000 nodes",
+              rounds,
+              troupe::workflow(fan()),
+              false,
+              1,
+              fan_width);
   fmt::print("a node that waits for its turn: {:.0f} bytes of memory\n",
              waiting_bytes());
   const auto recovered

@@ -111,10 +111,7 @@ struct run_to_close {
 };
 
 error not_open(const run_to_close& wanted) {
-  return {errc::not_found,
-          fmt::format("session {} has no open run '{}'",
-                      to_string(wanted.session),
-                      wanted.id)};
+  return actors::no_open_run(wanted.session, wanted.id);
 }
 
 // Finds the holder, as a recovery does.

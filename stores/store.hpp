@@ -142,9 +142,9 @@ struct store_change {
   std::optional<kept_past> kept = {};
   /// For `create`, `append` and `write` of a session, and for `close_runs`:
   /// runs of the session that the change opens or closes, in this order. For
-  /// `close_runs` all of them close, `event` is null and all revisions are
-  /// unset. The removal of a session or of its user removes its open runs, and
-  /// a fork begins with none. Only for stores that can list runs
+  /// `close_runs` they close, or get another holder; `event` is null, and all
+  /// revisions are unset. The removal of a session or of its user removes its
+  /// open runs, and a fork begins with none. Only for stores that can list runs
   /// (`store::can_list_runs`).
   std::vector<run_mark> runs = {};
 };

@@ -76,7 +76,7 @@ public:
 
 private:
   // Cancels the lane of a visit after `delay`, and as much later as it has
-  // waited. `known` is what it had waited when the delay was set.
+  // waited. `known` is the time that it had waited when the delay was set.
   void end_after(std::chrono::nanoseconds delay,
                  std::uint64_t visit,
                  const ref<lane_actor>& lane,
