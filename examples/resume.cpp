@@ -11,6 +11,7 @@
 #include "troupe/runtime/runtime.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <exception>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -125,7 +127,11 @@ void print(const troupe::event_ptr& said) {
 }
 
 void run(const arguments& wanted) {
-  auto runtime = troupe::runtime::open({.store = wanted.store}).value();
+  troupe::runtime_options options;
+  options.store = wanted.store;
+  // A new run waits so long for the run of a process that was killed.
+  options.run_lease = std::chrono::milliseconds(500);
+  auto runtime = troupe::runtime::open(std::move(options)).value();
   auto& sessions = runtime.sessions();
   const auto found = sessions.get_or_create(book, {{"topic", "owls"}}).value();
   std::cout << "Found " << found.events().size() << " events:" << std::endl;

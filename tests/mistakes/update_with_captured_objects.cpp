@@ -1,6 +1,5 @@
 // An update by a lambda with captured objects inside the `co_await` expression.
-// first error: this lambda captures objects, which g++ 12 destroys twice in
-// a co_await expression: put it into a variable first
+// first error: put it into a variable first
 
 #include "troupe/agents/agent.hpp"
 
