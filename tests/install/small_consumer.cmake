@@ -6,8 +6,8 @@ cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
 file(REMOVE_RECURSE "${WORK_DIR}/prefix" "${WORK_DIR}/consumer")
-set(usual -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
-          "-DCMAKE_CXX_FLAGS=-O0")
+set(usual -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=-O0")
+# Without a launcher: the library sets up the compiler cache itself, with what its precompiled headers need.
 run("${CMAKE_COMMAND}"
     -S "${PROJECT_DIR}"
     -B "${WORK_DIR}/build"
@@ -31,6 +31,7 @@ run("${CMAKE_COMMAND}"
     -S "${SOURCE_DIR}/small_consumer"
     -B "${WORK_DIR}/consumer"
     ${usual}
+    "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
     "-DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix"
     -DCMAKE_DISABLE_FIND_PACKAGE_CURL=ON
     -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON
