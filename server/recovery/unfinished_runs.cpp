@@ -10,9 +10,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,12 +83,16 @@ private:
   }
 
   response answer(const unfinished_runs& others) const {
-    std::set<std::string> ids;
+    // This process may have left a run between the two lists.
+    std::map<std::string_view, const unfinished_run*> newer;
     for (const auto& each : others)
-      ids.insert(each.invocation_id);
+      newer.emplace(each.invocation_id, &each);
     auto runs = json::array();
-    for (const auto& each : shown_)
-      runs.push_back(form_of(each, !ids.contains(each.invocation_id)));
+    for (const auto& each : shown_) {
+      const auto found = newer.find(each.invocation_id);
+      const bool is_own = found == newer.end();
+      runs.push_back(form_of(is_own ? each : *found->second, is_own));
+    }
     auto told = json::object();
     told["runs"] = std::move(runs);
     told["hasMore"] = has_more_;
