@@ -144,6 +144,7 @@ BOOST_DATA_TEST_CASE(what_was_acknowledged_survives_power_failures,
   random_source random(seed);
   faulty_place place({.seed = seed, .sessions = 5, .users = 2}, seed);
   for (std::uint32_t run = 0; run < 8; ++run) {
+    bool ended_early = false; // Before the syncs that the load should make.
     {
       auto on = place.open();
       ledger_load load(
@@ -166,6 +167,7 @@ BOOST_DATA_TEST_CASE(what_was_acknowledged_survives_power_failures,
       while (place.disk.syncs() < enough && load.acknowledged() < 1'000
              && !is_refused)
         std::this_thread::yield();
+      ended_early = place.disk.syncs() < enough;
       pass_time(random, 2'000);
       place.disk.cut_power();
       load.stop();
@@ -177,6 +179,7 @@ BOOST_DATA_TEST_CASE(what_was_acknowledged_survives_power_failures,
     const auto findings = place.findings();
     BOOST_TEST_REQUIRE(findings == "",
                        "run " << run << " of seed " << seed << findings);
+    BOOST_TEST_REQUIRE(!ended_early, "run " << run << " of seed " << seed);
   }
 }
 
