@@ -19,14 +19,15 @@ endif()
 
 # ccache can cache g++ with precompiled headers only if the preprocessor names these headers and if
 # time macros in them are ignored. Paths are relative to the build folder, so that several clones
-# share one cache.
+# share one cache. The map is for __FILE__, too: the units of a unity build include their sources by
+# whole paths, and each assertion and test case holds its path.
 find_program(TROUPE_CCACHE ccache)
 mark_as_advanced(TROUPE_CCACHE)
 if(TROUPE_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${TROUPE_CCACHE}")
-  add_compile_options("-fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.")
+  add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     target_compile_options(troupe_warnings INTERFACE -fpch-preprocess)
   elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
