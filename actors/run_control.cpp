@@ -124,7 +124,7 @@ void run_control::deliver(event_ptr said) {
     if (next_waiter_)
       add(calls, *shared_, std::exchange(next_waiter_, nullptr), *take());
     else
-      changed_.notify_all();
+      has_answer_.notify_all();
   }
   call_later(*shared_, std::move(calls));
 }
@@ -182,14 +182,15 @@ void run_control::end(result<void> outcome) {
       add(calls, *shared_, std::exchange(next_waiter_, nullptr), *take());
     for (auto& done : std::exchange(end_waiters_, {}))
       add(calls, *shared_, std::move(done), *outcome_);
-    changed_.notify_all();
+    has_answer_.notify_all();
+    has_ended_.notify_all();
   }
   call_later(*shared_, std::move(calls));
 }
 
 result<event_ptr> run_control::next() {
   std::unique_lock guard(mutex_);
-  changed_.wait(guard, [this] { return has_events() || outcome_; });
+  has_answer_.wait(guard, [this] { return has_events() || outcome_; });
   return *take();
 }
 
@@ -207,7 +208,7 @@ void run_control::next(completion<event_ptr> done) {
 
 result<void> run_control::wait() {
   std::unique_lock guard(mutex_);
-  changed_.wait(guard, [this] { return outcome_.has_value(); });
+  has_ended_.wait(guard, [this] { return outcome_.has_value(); });
   return *outcome_;
 }
 

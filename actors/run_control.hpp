@@ -102,7 +102,9 @@ private:
 
   const std::shared_ptr<actors::setup> shared_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  // Apart, so that an event wakes nobody who waits for the end.
+  std::condition_variable has_answer_;
+  std::condition_variable has_ended_;
   // Events before `first_` have been taken.
   std::vector<event_ptr> events_;
   std::size_t first_ = 0;

@@ -200,7 +200,6 @@ const recovered_run::part* workflow_run::left() const {
 }
 
 task<> workflow_run::begin() {
-  const auto structure = graph_.structure();
   if (const auto& from = context_.resumed_from()) {
     at_ = {.run = from->run, .path = from->path};
     if (lane_.recovered() != nullptr)
@@ -220,7 +219,7 @@ task<> workflow_run::begin() {
     restore();
     co_return;
   }
-  auto told = make_begin_event(at_, structure);
+  auto told = make_begin_event(at_, graph_.structure());
   co_await context_.emit(std::move(told));
 }
 
@@ -248,7 +247,7 @@ void workflow_run::restore() {
       has_begun = true;
       if (events.newest_rewind() > events.number(index))
         at_.rewound = events.newest_rewind();
-      if (const auto now = graph_.structure(); said->data != now) {
+      if (const auto& now = graph_.structure(); said->data != now) {
         lane_.shared_run()->is_refused = lane_.recovered() != nullptr;
         throw error(errc::conflict,
                     fmt::format("workflow '{}' was changed since this run "

@@ -489,7 +489,7 @@ result<void> workflow_fold::use_graph(instance& on, const json& structure) {
                 fmt::format("the session has workflow '{}', which is not among "
                             "the agents; use the agents that it ran with",
                             on.name));
-  } else if (const auto now = options->graph->structure(); structure != now) {
+  } else if (const auto& now = options->graph->structure(); structure != now) {
     why = error(errc::conflict,
                 fmt::format("workflow '{}' is not the one that the session "
                             "ran: {}; use the agents that it ran with",

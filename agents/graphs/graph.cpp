@@ -226,6 +226,7 @@ workflow_graph::workflow_graph(std::string name,
     if (std::holds_alternative<join>(nodes_[each].work))
       joins_.push_back(each);
   rank_nodes();
+  structure_ = make_structure();
 }
 
 void workflow_graph::check_edges() const {
@@ -449,7 +450,7 @@ std::vector<std::string> workflow_graph::cycle_of(number which) const {
   return names;
 }
 
-json workflow_graph::structure() const {
+json workflow_graph::make_structure() const {
   auto all = json::array();
   const auto add = [&](std::string_view name,
                        std::string_view kind,

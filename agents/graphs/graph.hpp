@@ -106,9 +106,10 @@ public:
   /// text has more than 64 KiB, `{"hash": string}`. `each` is the kind of the
   /// work of a map. Graphs with equal structure have the same nodes, kinds,
   /// joins and edges, in the same order.
-  json structure() const;
+  const json& structure() const noexcept { return structure_; }
 
 private:
+  json make_structure() const;
   void check_edges() const;
   void check_cycles() const;
   void check_joins() const;
@@ -123,6 +124,7 @@ private:
   std::vector<number> ends_;
   std::vector<number> joins_;
   std::vector<std::size_t> ranks_;
+  json structure_;
 };
 
 /// Returns the kind of a node, as the structure and the views name it:
