@@ -60,9 +60,9 @@ struct runtime_options {
   /// throw.
   std::function<void(std::size_t events)> on_commit = {};
   /// Receives warnings for an operator, one sentence each, about conditions
-  /// that fail no call, such as commits that the store has lost, and updates
-  /// that a run has lost (`run_options::lost_updates`). Called on any thread;
-  /// must not block or throw. Unset: lines on stderr.
+  /// that fail no call: commits that the store has lost, updates that a run has
+  /// lost (`run_options::lost_updates`), runs that wait for other processes.
+  /// Called on any thread; must not block or throw. Unset: lines on stderr.
   std::function<void(const std::string& warning)> on_warning = {};
   /// Threads that run actors; 0: one per core.
   std::size_t threads = 0;
@@ -108,10 +108,10 @@ struct runtime_options {
   /// the next call on the store.
   std::optional<std::chrono::nanoseconds> follow_period
     = std::chrono::milliseconds(20);
-  /// Time without a sign of life, by the clock of the store, after which a
-  /// process counts as ended, and other processes may recover its runs. A
-  /// runtime with open runs writes three signs in this time. All processes of a
-  /// store should use the same. Not used without a store.
+  /// Time without a sign of life, by the clock of the store, after which others
+  /// may recover the runs of a process. They may at once if it has ended on
+  /// their machine. A runtime with open runs writes three signs in this time.
+  /// Use one value in all processes of a store. Not used without a store.
   std::chrono::nanoseconds run_lease = std::chrono::seconds(10);
 };
 
@@ -171,8 +171,8 @@ public:
   /// Returns at once; a failure ends the run and is its error, also one of
   /// those of `run`: `errc::not_found` if the session has no such open
   /// run: it has ended or paused, or there was none; `errc::busy` if it is
-  /// active in this runtime, or in a process that has shown a sign of life
-  /// within `runtime_options::run_lease`, `errc::limit_exceeded` after
+  /// active in this runtime, or in another process that has not ended as far as
+  /// known (`runtime_options::run_lease`), `errc::limit_exceeded` after
   /// `run_options::recoveries_max` recoveries, and `errc::conflict` if the run
   /// has paused (answer it), has lost `temp:` keys
   /// (`run_options::allow_lost_temp`), began with other agents, or was
@@ -197,8 +197,8 @@ public:
   /// Gives up an open run: it is no longer listed, and cannot be recovered. Its
   /// events and its state stay. Completes when the store has closed the run.
   /// Fails with `errc::not_found` if the session has no such open run,
-  /// `errc::busy` if the run is active in this runtime, or in a process that
-  /// has shown a sign of life within `runtime_options::run_lease`, and
+  /// `errc::busy` if the run is active in this runtime, or in another process
+  /// that has not ended as far as known (`runtime_options::run_lease`), and
   /// otherwise like `unfinished`.
   pending<void> close_run(const session_key& session,
                           std::string invocation_id);

@@ -23,8 +23,8 @@ struct unfinished_run {
   /// Time since the last sign of life of that process, by the clock of the
   /// store. Unset if the process has closed the store.
   std::optional<std::chrono::microseconds> silent;
-  /// True if the run can be recovered: its process has closed the store, or has
-  /// been silent for longer than `runtime_options::run_lease`.
+  /// True if the run can be recovered: its process ended on this machine, has
+  /// closed the store, or was silent for longer than `run_lease`.
   bool is_free = false;
 };
 

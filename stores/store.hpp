@@ -324,7 +324,7 @@ struct open_run {
   std::string holder;        ///< Id of the process that has the run.
   timestamp opened{};        ///< Time of the commit, by the clock of the store.
   /// Time since the last sign of life of the holder, by the clock of the store.
-  /// Unset if the store does not know the holder: it has closed the store.
+  /// Unset if the store does not know the holder (`store::remove_holder`).
   std::optional<std::chrono::microseconds> silent;
 };
 
@@ -444,9 +444,9 @@ public:
   /// that another call shows. The default fails with `errc::invalid_argument`.
   virtual result<void> renew_holder(const std::string& id);
 
-  /// Forgets a holder, so that its open runs have none (`open_run::silent`). No
-  /// effect if it is not known. The default fails with
-  /// `errc::invalid_argument`.
+  /// Forgets a holder that closes the store, or has died, so that its open runs
+  /// have none (`open_run::silent`). No effect if it is not known. The default
+  /// fails with `errc::invalid_argument`.
   virtual result<void> remove_holder(const std::string& id);
 
   /// Reports commits that the back end has lost since the last call; unset
