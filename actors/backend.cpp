@@ -7,6 +7,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/retirement.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/running/holder_name.hpp"
 #include "troupe/actors/running/plugins.hpp"
 #include "troupe/contexts/task.hpp"
 
@@ -89,7 +90,8 @@ bool session_backend::enter_follower(
 
 void session_backend::use_store(std::shared_ptr<store> kept) {
   if (kept->can_list_runs())
-    shared_->holder_id = shared_->environment->new_id();
+    shared_->holder_id
+      = actors::make_holder_name(shared_->environment->new_id());
   shared_->store
     = std::make_unique<actors::store_queue>(std::move(kept), *shared_);
   shared_->retirement->start();

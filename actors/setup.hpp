@@ -81,9 +81,9 @@ struct setup : execution {
   /// The queue to the store; null if state is kept in memory only. Set before
   /// the first actor, stopped after the last.
   std::unique_ptr<store_queue> store;
-  /// Names this runtime as the holder of its open runs in the store. Empty if
-  /// there is no store, or if it keeps no open runs. Set before the first
-  /// actor.
+  /// Names this runtime as the holder of its open runs in the store
+  /// (actors/running/holder_name.hpp). Empty if there is no store, or if it
+  /// keeps no open runs. Set before the first actor.
   std::string holder_id;
   const std::unique_ptr<app_directory> apps;
   const std::unique_ptr<session_directory> directory;

@@ -59,7 +59,8 @@ std::vector<unfinished_run> show(run_list found, const actors::setup& shared) {
     const bool is_free
       = listed.holder == left_holder(shared.holder_id)
         || (listed.holder != shared.holder_id
-            && actors::is_free(listed, shared.options.run_lease));
+            && actors::is_free(
+              listed, shared.holder_id, shared.options.run_lease));
     shown.push_back({std::move(listed.key),
                      std::move(listed.invocation_id),
                      std::move(listed.agent),

@@ -3,9 +3,12 @@
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/pending_call.hpp"
+#include "troupe/actors/running/holder_name.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace troupe::actors {
@@ -28,26 +31,45 @@ error held_elsewhere(const open_run& listed, std::chrono::nanoseconds lease) {
 
 } // namespace
 
-bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept {
+bool is_silent(const open_run& listed,
+               std::chrono::nanoseconds lease) noexcept {
   return !listed.silent || *listed.silent > lease;
+}
+
+bool is_free(const open_run& listed,
+             const std::string& own,
+             std::chrono::nanoseconds lease) {
+  return is_silent(listed, lease) || has_died(listed.holder, own);
+}
+
+result<std::vector<open_run>> list_session(store& kept,
+                                           const session_key& key) {
+  run_query query;
+  query.session = key;
+  std::vector<open_run> found;
+  while (true) {
+    auto page = kept.list_runs(query);
+    if (!page)
+      return page.error();
+    const bool is_last = page->size() < query.limit;
+    if (!is_last)
+      query.behind = position_of(page->back());
+    std::ranges::move(*page, std::back_inserter(found));
+    if (is_last)
+      return found;
+  }
 }
 
 result<std::optional<open_run>> find_open(store& kept,
                                           const session_key& key,
                                           const std::string& invocation_id) {
-  run_query query;
-  query.session = key;
-  while (true) {
-    auto page = kept.list_runs(query);
-    if (!page)
-      return page.error();
-    for (auto& listed : *page)
-      if (listed.invocation_id == invocation_id)
-        return std::optional(std::move(listed));
-    if (page->size() < query.limit)
-      return std::optional<open_run>();
-    query.behind = position_of(page->back());
-  }
+  auto all = list_session(kept, key);
+  if (!all)
+    return all.error();
+  const auto found
+    = std::ranges::find(*all, invocation_id, &open_run::invocation_id);
+  return found == all->end() ? std::optional<open_run>()
+                             : std::optional(std::move(*found));
 }
 
 result<std::string> find_free(store& kept,
@@ -61,7 +83,8 @@ result<std::string> find_free(store& kept,
   if (!*listed)
     return std::string();
   const auto& holder = (*listed)->holder;
-  if (holder == own || holder == left_holder(own) || is_free(**listed, lease))
+  if (holder == own || holder == left_holder(own)
+      || is_free(**listed, own, lease))
     return (*listed)->holder;
   return held_elsewhere(**listed, lease);
 }

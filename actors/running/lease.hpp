@@ -1,7 +1,8 @@
-// Decides by the lease if the process of an open run may still execute it.
+// Decides if the process of an open run may still execute it: by its name, or
+// else by the lease.
 //
-// The lease only tells when another process may try to recover a run. The claim
-// of the run, an event of its session, decides who has it.
+// This only tells when another process may try to recover a run. The claim of
+// the run, an event of its session, decides who has it.
 
 #pragma once
 
@@ -13,12 +14,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::actors {
 
 /// Returns true if the holder of the run is unknown to the store, or has been
 /// silent for longer than `lease`.
-bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept;
+bool is_silent(const open_run& listed, std::chrono::nanoseconds lease) noexcept;
+
+/// Returns true if the holder of the run is silent, or has died as seen from
+/// the process that is named `own`. May read a file of the kernel.
+bool is_free(const open_run& listed,
+             const std::string& own,
+             std::chrono::nanoseconds lease);
+
+/// Returns all open runs of a session, the oldest first. Fails like
+/// `store::list_runs`. Blocks.
+result<std::vector<open_run>> list_session(store& kept, const session_key& key);
 
 /// Finds an open run of a session; unset if it is not open. Fails like
 /// `store::list_runs`. Blocks.

@@ -46,7 +46,8 @@ std::string holder_text(const unfinished_run& listed) {
     return "free: its process has ended";
   const auto silent = whole_ms(*listed.silent);
   return listed.is_free
-           ? fmt::format("free: its process has been silent for {} ms", silent)
+           ? fmt::format("free: its process was last heard of {} ms ago",
+                         silent)
            : fmt::format("its process was heard of {} ms ago", silent);
 }
 

@@ -107,8 +107,11 @@ BOOST_FIXTURE_TEST_CASE(a_run_of_a_killed_program_is_listed, slow_agent) {
   BOOST_TEST_REQUIRE(found.size() == 1U);
   BOOST_TEST(found.front().at("agent") == "both");
   BOOST_TEST(found.front().at("holder") != "");
-  // The lease has not ended yet.
+  // The lease has not ended yet, but the process has.
   BOOST_TEST(found.front().at("silentMs").is_number());
+  BOOST_TEST(found.front().at("free") == true);
+  const auto shown = list().output;
+  BOOST_TEST(contains(shown, "  free: its process was last heard of "), shown);
   BOOST_TEST(run_program({"store", "check", "--store", store()}).code == 0);
   BOOST_TEST(run("delete", s1).code == 0);
   BOOST_TEST(rows().empty());
@@ -146,7 +149,6 @@ BOOST_DATA_TEST_CASE_F(slow_agent,
                        data::make({"its id", "last"})) {
   program running(run_line("slow.yaml"));
   BOOST_REQUIRE(running.read_until("echo: hi\n"));
-  running.end_by(SIGKILL);
   const auto id = rows().at(0).at("run").get<std::string>();
   const auto which = sample == std::string("last") ? "last" : id;
   const auto early = list({"--close", which});
@@ -154,7 +156,7 @@ BOOST_DATA_TEST_CASE_F(slow_agent,
   BOOST_TEST(early.errors.starts_with("error: busy: "), early.errors);
   BOOST_TEST(contains(early.errors, "try again after "), early.errors);
   BOOST_TEST(rows().size() == 1U);
-  execute("DELETE FROM run_holders");
+  running.end_by(SIGKILL);
   const auto closed = list({"--app", "press", "--close", which});
   BOOST_TEST(closed.code == 0, closed.errors);
   BOOST_TEST(closed.output

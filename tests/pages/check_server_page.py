@@ -450,7 +450,7 @@ class Checks:
                     if b"Words" in line:
                         break
                 killed.kill()
-                # The process counts as ended when it has been silent for long enough.
+                # The end of a process on this machine is seen at once.
                 tab.until(f"{buttons} === 2")
                 for width in (400, 1600):
                     resize(self.browser, tab.session, width)
