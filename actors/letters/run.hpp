@@ -58,7 +58,7 @@ struct end_run : letter_of<letter_kind::end_run>, look_up {
 
 /// Tells an invocation to send its message again, which was kept out.
 struct try_again : letter_of<letter_kind::try_again> {
-  /// For a recovery: the holder of its run now, as `find_free` gives it.
+  /// An error ends the run. Else set for a recovery, as by `find_free`.
   std::optional<result<std::string>> holder;
 };
 

@@ -193,6 +193,11 @@ void store_queue::send_close(const session_key& key, run_mark mark) {
   push(std::move(closing));
 }
 
+void store_queue::forget_holder(const std::string& holder) {
+  const std::lock_guard guard(mutex_);
+  dead_holders_.insert(holder);
+}
+
 bool store_queue::is_closing(const session_key& key,
                              const std::string& invocation_id) {
   const std::lock_guard guard(mutex_);
@@ -292,6 +297,7 @@ void store_queue::hand_over() noexcept {
 // would be refused before that removal is durable.
 store_queue::group store_queue::take() {
   group next;
+  next.dead_holders.swap(dead_holders_);
   std::size_t changes = 0;
   while (!queue_.empty() && is_ready(queue_.front()) && changes < changes_max) {
     if (const auto* const decided = as<commit>(queue_.front())) {

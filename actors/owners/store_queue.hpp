@@ -90,6 +90,10 @@ public:
                  const std::string& invocation_id,
                  const std::string& agent);
 
+  /// Makes the store forget a holder that has died, before the next commits. A
+  /// failure has no effect: the caller finds the holder again.
+  void forget_holder(const std::string& holder);
+
   /// Returns true if the run has ended here, and the store does not know yet.
   bool is_closing(const session_key& key, const std::string& invocation_id);
 
@@ -161,6 +165,7 @@ private:
     std::vector<std::unique_ptr<give_up_run>> given_up;
     std::vector<owner_name> outdated_owners;
     std::vector<store_change> closed_runs;
+    std::set<std::string> dead_holders;
     bool looks = false;
     bool renews = false;
   };
@@ -196,6 +201,7 @@ private:
   void take_closed_runs(std::vector<store_change> closed);
   void forget_closed_runs();
   void renew_holder();
+  void forget_holders(const std::set<std::string>& died);
   void send_close(const session_key& key, run_mark mark);
   void forget_closing(const store_change& closed);
   result<void> check_other_processes(group& next);
@@ -229,6 +235,8 @@ private:
   // As above, for the holder of runs.
   bool is_renewing_ = false;
   bool is_renewal_queued_ = false;
+  // Other processes that have died, and that the store still knows.
+  std::set<std::string> dead_holders_;
   // Runs of this process that are open in the store, or are about to be closed.
   std::atomic<std::size_t> open_runs_{0};
   std::atomic<bool> was_holder_{false};

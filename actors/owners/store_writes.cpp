@@ -51,6 +51,7 @@ void store_queue::handle(group& next) {
     if (const auto found = live_.find(owner); found != live_.end())
       make_stale(found->second);
   take_closed_runs(std::move(next.closed_runs));
+  forget_holders(next.dead_holders);
   const bool has_written = write(next.commits);
   if (next.renews)
     renew_holder();
@@ -332,6 +333,12 @@ void store_queue::forget_closing(const store_change& closed) {
 void store_queue::renew_holder() {
   static_cast<void>(
     guarded([this] { return store_->renew_holder(shared_.holder_id); }));
+}
+
+// A holder that has died never opens a run again.
+void store_queue::forget_holders(const std::set<std::string>& died) {
+  for (const auto& holder : died)
+    static_cast<void>(guarded([&] { return store_->remove_holder(holder); }));
 }
 
 // Writes the trim as a separate commit: trims are rare, and no other change

@@ -9,7 +9,6 @@
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
-#include "troupe/actors/running/lease.hpp"
 #include "troupe/actors/running/losses.hpp"
 #include "troupe/actors/running/plugins.hpp"
 #include "troupe/actors/running/temp_space.hpp"
@@ -100,41 +99,24 @@ void invocation_actor::receive(std::unique_ptr<struct cancel> wished) {
 }
 
 // The session has refused the message, since a run of another process is open.
-// By the policy `queue` the run waits for its end. It stays the active run of
-// its session here, and starts anew with each try: another process may have
-// added events that its agents have to see.
+// By the policy `queue` the run waits for its end; by `reject` it begins only
+// if that process has died. Meanwhile it stays the active run of its session
+// here, and starts anew with each try: another process may have added events
+// that its agents have to see.
 void invocation_actor::keep_out(std::unique_ptr<append> message) {
-  if (cancelled() || run_->options.policy != run_policy::queue)
+  if (cancelled())
     return receive_message(*message);
   kept_out_ = std::move(message);
-  call_to_try_again();
-}
-
-void invocation_actor::call_to_try_again() {
-  constexpr std::chrono::milliseconds longest_delay{500};
-  const auto delay = try_delay_;
-  try_delay_ = std::min(2 * try_delay_, longest_delay);
-  // Used only as a weak reference to the run.
-  auto later = std::make_shared<wait_answer>(*this, 0, nullptr);
-  const auto tell = [later](std::optional<result<std::string>> holder) {
-    later->with_lane([&holder](lane_actor& lane) {
-      auto told = std::make_unique<struct try_again>();
-      told->holder = std::move(holder);
-      lane.tell(std::move(told));
-    });
-  };
-  if (!kept_out_->claims || !kept_out_->claims->wish.free_holder)
-    return run_->shared->environment->call_after(
-      delay, [tell] { tell(std::nullopt); });
-  // The run may have been given up or recovered meanwhile.
-  run_->shared->environment->call_after(
-    delay,
-    [tell,
-     shared = run_->shared,
-     session = run_->facts.session,
-     id = run_->facts.invocation_id] {
-      find_free(shared, session, id).then(tell);
-    });
+  if (!turn_) {
+    const run_turn::settings chosen{
+      .session = run_->facts.session,
+      .invocation_id = run_->facts.invocation_id,
+      .queues = run_->options.policy == run_policy::queue,
+      .recovers = kept_out_->claims && kept_out_->claims->wish.free_holder};
+    turn_ = std::make_shared<run_turn>(
+      run_->shared, chosen, std::make_shared<wait_answer>(*this, 0, nullptr));
+  }
+  turn_->await(kept_out_->outcome.error());
 }
 
 void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
@@ -143,8 +125,6 @@ void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
   if (told->holder) {
     if (!*told->holder)
       return end(told->holder->error());
-    if ((*told->holder)->empty())
-      return end(no_open_run(run_->facts.session, run_->facts.invocation_id));
     kept_out_->claims->wish.free_holder = **told->holder;
   }
   kept_out_->is_kept_out = false;
@@ -255,6 +235,7 @@ void invocation_actor::close_if_over(const run_claim& refused) {
 }
 
 void invocation_actor::leave_session(result<void> outcome) {
+  turn_.reset();
   close_in_store(outcome);
   leave_session();
   if (!outcome)

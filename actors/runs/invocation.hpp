@@ -7,9 +7,9 @@
 #pragma once
 
 #include "troupe/actors/runs/lane.hpp"
+#include "troupe/actors/runs/run_turn.hpp"
 #include "troupe/core/support/scope_state.hpp"
 
-#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -37,7 +37,6 @@ private:
   void receive(std::unique_ptr<struct try_again> told);
   void receive_message(const append& answered);
   void keep_out(std::unique_ptr<append> message);
-  void call_to_try_again();
   void recover(const recorded_run& found);
   void receive(std::unique_ptr<struct cancel> wished);
   void take(lane_actor& from, emit_request& request);
@@ -64,8 +63,8 @@ private:
   bool started_ = false;
   // The message while another process' run keeps it out; sent again later.
   std::unique_ptr<append> kept_out_;
-  // Time until the next try.
-  std::chrono::milliseconds try_delay_{20};
+  // Tells when to send it; null if the run was never kept out.
+  std::shared_ptr<run_turn> turn_;
   // Set while the run gives back a claimed pause; holds the run's outcome.
   std::optional<result<void>> releasing_;
   int release_tries_ = 0;

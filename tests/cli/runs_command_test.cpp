@@ -142,6 +142,35 @@ BOOST_FIXTURE_TEST_CASE(a_run_without_a_process_is_free, slow_agent) {
                 "USER --session SESSION --recover RUN\n");
 }
 
+// -- waiting ----
+
+BOOST_FIXTURE_TEST_CASE(a_run_waits_for_no_program_that_was_killed,
+                        slow_agent) {
+  program running(run_line("slow.yaml"));
+  BOOST_REQUIRE(running.read_until("echo: hi\n"));
+  running.end_by(SIGKILL);
+  const auto next = run_program(run_line("fast.yaml"));
+  BOOST_TEST(next.code == 0, next.errors);
+  // It would say so behind a second.
+  BOOST_TEST(!contains(next.errors, "waits"), next.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_that_waits_for_another_program_says_so_once,
+                        slow_agent) {
+  program running(run_line("slow.yaml"));
+  BOOST_REQUIRE(running.read_until("echo: hi\n"));
+  const auto id = rows().at(0).at("run").get<std::string>();
+  program waiting(run_line("fast.yaml"), program::screen::terminal);
+  const auto reason = " waits for run " + id + " of session press/ann/s1";
+  BOOST_REQUIRE(waiting.read_until(reason));
+  running.end_by(SIGINT);
+  const auto done = waiting.wait();
+  BOOST_TEST(done.code == 0, done.output);
+  BOOST_TEST(contains(done.output, "`troupe run --recover`"), done.output);
+  BOOST_TEST(done.output.find(reason) == done.output.rfind(reason),
+             done.output);
+}
+
 // -- giving up ----
 
 BOOST_DATA_TEST_CASE_F(slow_agent,

@@ -1,6 +1,7 @@
 // Runs that wait for runs of other processes on their session, or are refused,
 // and open runs that are given up.
 
+#include "troupe/actors/running/holder_name.hpp"
 #include "troupe/stores/sqlite/open.hpp"
 
 #include "../stores/temporary_folder.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -50,6 +52,13 @@ public:
     return outcome;
   }
 
+  result<std::vector<open_run>> list_runs(const run_query& query) override {
+    auto listed = forwarding_store::list_runs(query);
+    if (query.session)
+      looks.add();
+    return listed;
+  }
+
   result<void> renew_holder(const std::string& id) override {
     if (is_dead)
       return error(errc::store_failed, "told to fail");
@@ -68,6 +77,7 @@ public:
   std::function<void()> before_close;
   std::atomic<bool> is_dead = false;
   tally kept_out; ///< Commits with runs that are kept out.
+  tally looks;    ///< Lists of the open runs of a session.
 };
 
 // So long that no process renews it during a test.
@@ -102,15 +112,20 @@ struct shared_location {
     = make_memory_data([clock = clock] { return clock->now(); });
 };
 
+using warning_hook = std::function<void(const std::string&)>;
+
 struct process {
   explicit process(const shared_location& at,
-                   std::shared_ptr<troupe::environment> time = {})
+                   std::shared_ptr<troupe::environment> time = {},
+                   warning_hook hears = {})
     : kept(std::make_shared<telling_store>(at.open())),
-      on(options(kept, std::move(time))) {}
+      on(options(kept, std::move(time), std::move(hears))) {}
 
   static runtime_options options(std::shared_ptr<store> kept,
-                                 std::shared_ptr<troupe::environment> time) {
+                                 std::shared_ptr<troupe::environment> time,
+                                 warning_hook hears) {
     runtime_options chosen;
+    chosen.on_warning = std::move(hears);
     chosen.append_wait_max = {}; // A slow machine refuses nothing.
     chosen.store = std::move(kept);
     chosen.environment = std::move(time);
@@ -219,7 +234,8 @@ BOOST_DATA_TEST_CASE(a_queued_run_waits_for_a_run_of_another_process,
   two_processes on(sample);
   auto held = on.start_held();
   auto waiting = on.second.start(repeats("b"));
-  on.second.kept->kept_out.await(2);
+  on.second.kept->looks.await(2);
+  BOOST_TEST(on.second.kept->kept_out.count() == 1U);
   BOOST_TEST(on.texts() == words{"go"}, boost::test_tools::per_element());
   BOOST_TEST(on.second.open_runs().size() == 1U);
   on.model->answer("done");
@@ -300,6 +316,101 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_shut_down_keeps_no_run_out) {
   BOOST_TEST(on.second.kept->kept_out.count() == 0U);
 }
 
+// -- processes that have died ----
+
+namespace {
+
+// The name of a process of this machine that has died: another one has its id.
+std::string dead_name() {
+  const auto own = actors::make_holder_name("left");
+  const auto start = own.find('/', own.find('/') + 1) + 1;
+  return own.substr(0, start) + "1" + own.substr(own.find('/', start));
+}
+
+// Leaves a run open, as a process with this name does that is killed.
+void leave_run(const two_processes& on, const std::string& holder) {
+  const auto kept = on.at.open();
+  store_change opens;
+  opens.kind = change_kind::append;
+  opens.owner = {"press", "ann", "s"};
+  opens.event = std::make_shared<const event>(change({{"k", 1}}, "left"));
+  const auto loaded = kept->load_session({"press", "ann", "s"}, {}).value();
+  opens.session_revision = loaded->scope.revision + 1;
+  opens.runs = {{"e-left", "a", holder}};
+  BOOST_TEST_REQUIRE(kept->commit({&opens, 1}).value().moved.empty());
+}
+
+// A run that has just ended may be listed beside it.
+unfinished_run left_run(process& on) {
+  const auto listed = on.open_runs();
+  const auto found
+    = std::ranges::find(listed, "e-left", &unfinished_run::invocation_id);
+  BOOST_TEST_REQUIRE((found != listed.end()));
+  return *found;
+}
+
+} // namespace
+
+BOOST_DATA_TEST_CASE(a_process_that_has_died_keeps_no_run_out,
+                     data::make(kinds) * data::make({false, true}),
+                     kind,
+                     rejects) {
+  two_processes on(kind);
+  leave_run(on, dead_name());
+  BOOST_TEST(left_run(on.second).is_free);
+  run_options how;
+  how.policy = rejects ? run_policy::reject : run_policy::queue;
+  BOOST_TEST(agent_fixture::show(on.second.start(says("b", "1"), how))
+             == "b=1 | ok");
+  BOOST_TEST(on.second.kept->kept_out.count() == 1U);
+  // The store has forgotten the process, but not its run.
+  BOOST_TEST(!left_run(on.second).silent);
+  BOOST_TEST(agent_fixture::show(on.second.start(says("b", "2"), how))
+             == "b=2 | ok");
+  BOOST_TEST(on.second.kept->kept_out.count() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_of_a_process_that_has_died_is_given_up_at_once) {
+  two_processes on;
+  leave_run(on, dead_name());
+  BOOST_TEST(on.second.close("e-left") == "ok", on.second.reason);
+  BOOST_TEST(on.second.open_runs().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_living_run_keeps_others_out_beside_a_dead_one) {
+  two_processes on;
+  auto held = on.start_held();
+  leave_run(on, dead_name());
+  auto waiting = on.second.start(says("b", "1"));
+  on.second.kept->looks.await(2);
+  BOOST_TEST(on.second.kept->kept_out.count() == 1U);
+  on.model->answer("done");
+  BOOST_TEST(code_of(held.wait().get()) == "ok");
+  BOOST_TEST(agent_fixture::follow(waiting) == "b=1 | ok");
+}
+
+// Names of other machines, and those that tell no process.
+BOOST_DATA_TEST_CASE(a_process_that_may_live_keeps_runs_out_for_the_lease,
+                     data::make({"another-boot", "no-process"})) {
+  two_processes on;
+  leave_run(on,
+            sample == std::string("no-process") ? sample : dead_name() + "x");
+  BOOST_TEST(!left_run(on.second).is_free);
+  BOOST_TEST(on.second.close("e-left") == "busy");
+  run_options how;
+  how.policy = run_policy::reject;
+  BOOST_TEST(code_of(on.second.start(says("b", "0"), how).wait().get())
+             == "busy");
+  on.at.clock->advance(lease);
+  const auto looks = on.second.kept->looks.count();
+  auto waiting = on.second.start(says("b", "1"));
+  on.second.kept->looks.await(looks + 2);
+  on.at.clock->advance(1us);
+  BOOST_TEST(agent_fixture::follow(waiting) == "b=1 | ok");
+}
+
+// -- at once ----
+
 BOOST_DATA_TEST_CASE(runs_that_processes_start_at_once_do_not_mix,
                      data::make(kinds)) {
   two_processes on(sample);
@@ -349,22 +460,43 @@ private:
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_run_tries_again_after_growing_delays) {
+BOOST_AUTO_TEST_CASE(a_run_looks_again_after_growing_delays_and_warns_once) {
   two_processes on;
+  std::mutex mutex;
+  words warnings;
+  const auto warned = [&] {
+    const std::lock_guard guard(mutex);
+    return warnings;
+  };
   const auto time = std::make_shared<delayed_environment>(1);
-  process third(on.at, time);
+  process third(on.at, time, [&](const std::string& told) {
+    const std::lock_guard guard(mutex);
+    warnings.push_back(told);
+  });
   auto held = on.start_held();
   auto waiting = third.start(says("c", "1"));
-  const std::vector<std::int64_t> expected{20, 40, 80, 160, 320, 500, 500};
+  const std::vector<std::int64_t> expected{20, 40, 80, 160, 320, 500, 500, 500};
   for (std::size_t count = 1; count <= expected.size(); ++count) {
     time->timers.await(count);
-    BOOST_TEST(third.kept->kept_out.count() == count);
-    if (count == expected.size())
-      break;
-    time->advance(std::chrono::milliseconds(expected[count - 1]));
-    third.kept->kept_out.await(count + 1);
+    BOOST_TEST(third.kept->looks.count() == count);
+    // The delays until the seventh look are longer than a second.
+    BOOST_TEST(warned().size() == (count < 7 ? 0U : 1U));
+    if (count < expected.size())
+      time->advance(std::chrono::milliseconds(expected[count - 1]));
   }
   BOOST_TEST(time->delays() == expected, boost::test_tools::per_element());
+  // A look costs no commit.
+  BOOST_TEST(third.kept->kept_out.count() == 1U);
+  const auto warning = warned().at(0);
+  const auto open = on.second.open_runs().at(0);
+  BOOST_TEST(mentions(warning,
+                      " waits for run " + open.invocation_id
+                        + " of session press/ann/s, which process "
+                        + open.holder
+                        + " has; it begins when that run has "
+                          "ended, or in 86400000 ms if"),
+             warning);
+  BOOST_TEST(mentions(warning, "`troupe runs --close`"), warning);
   on.model->answer("done");
   BOOST_TEST(code_of(held.wait().get()) == "ok");
   on.first.on.runtime.shut_down().value(); // The run is closed.

@@ -1,0 +1,64 @@
+// The wait of a run that an open run of another process keeps out of its
+// session.
+//
+// It reads the open runs of the session, which is cheap, and lets the run send
+// its message again only when none of them keeps it out.
+
+#pragma once
+
+#include "troupe/actors/runs/wait_answer.hpp"
+#include "troupe/actors/setup.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/core/key.hpp"
+#include "troupe/stores/store.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+/// Belongs to the invocation of the run, and does nothing more once that has
+/// dropped it. Each of its steps begins when the one before has ended.
+class run_turn : public std::enable_shared_from_this<run_turn> {
+public:
+  struct settings {
+    session_key session;
+    std::string invocation_id;
+    bool queues = true;    ///< False: the run ends if it is kept out.
+    bool recovers = false; ///< The run is open already, of an ended process.
+  };
+
+  /// `run` is used only as a weak reference to the invocation.
+  run_turn(std::shared_ptr<setup> shared,
+           settings chosen,
+           std::shared_ptr<wait_answer> run);
+
+  /// Tells the run when to send its message again (`try_again`), or that it
+  /// ends. `refusal` is the error of the message. The first call looks at once,
+  /// later ones after a delay that grows. Call again after each refusal.
+  void await(const error& refusal);
+
+private:
+  using holder = std::optional<result<std::string>>;
+
+  void look_later();
+  void look();
+  void look_ahead(const holder& found);
+  void decide(result<std::vector<open_run>> ahead, const holder& found);
+  void tell(holder found);
+  void warn_once(const open_run& ahead);
+
+  const std::shared_ptr<setup> shared_;
+  const settings chosen_;
+  const std::shared_ptr<wait_answer> run_;
+  const std::chrono::nanoseconds began_;
+  std::optional<error> refusal_;
+  std::chrono::milliseconds delay_{20};
+  bool has_looked_ = false;
+  bool has_warned_ = false;
+};
+
+} // namespace troupe::actors
