@@ -11,7 +11,6 @@
 #include "troupe/runtime/runtime.hpp"
 
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <exception>
@@ -22,7 +21,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -127,11 +125,7 @@ void print(const troupe::event_ptr& said) {
 }
 
 void run(const arguments& wanted) {
-  troupe::runtime_options options;
-  options.store = wanted.store;
-  // A new run waits so long for the run of a process that was killed.
-  options.run_lease = std::chrono::milliseconds(500);
-  auto runtime = troupe::runtime::open(std::move(options)).value();
+  auto runtime = troupe::runtime::open({.store = wanted.store}).value();
   auto& sessions = runtime.sessions();
   const auto found = sessions.get_or_create(book, {{"topic", "owls"}}).value();
   std::cout << "Found " << found.events().size() << " events:" << std::endl;
