@@ -107,16 +107,16 @@ void invocation_actor::keep_out(std::unique_ptr<append> message) {
   if (cancelled())
     return receive_message(*message);
   kept_out_ = std::move(message);
-  if (!turn_) {
-    const run_turn::settings chosen{
+  if (!start_wait_) {
+    const start_wait::settings chosen{
       .session = run_->facts.session,
       .invocation_id = run_->facts.invocation_id,
       .queues = run_->options.policy == run_policy::queue,
       .recovers = kept_out_->claims && kept_out_->claims->wish.free_holder};
-    turn_ = std::make_shared<run_turn>(
+    start_wait_ = std::make_shared<start_wait>(
       run_->shared, chosen, std::make_shared<wait_answer>(*this, 0, nullptr));
   }
-  turn_->await(kept_out_->outcome.error());
+  start_wait_->await(kept_out_->outcome.error());
 }
 
 void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
@@ -235,7 +235,7 @@ void invocation_actor::close_if_over(const run_claim& refused) {
 }
 
 void invocation_actor::leave_session(result<void> outcome) {
-  turn_.reset();
+  start_wait_.reset();
   close_in_store(outcome);
   leave_session();
   if (!outcome)

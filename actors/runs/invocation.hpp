@@ -7,7 +7,7 @@
 #pragma once
 
 #include "troupe/actors/runs/lane.hpp"
-#include "troupe/actors/runs/run_turn.hpp"
+#include "troupe/actors/runs/start_wait.hpp"
 #include "troupe/core/support/scope_state.hpp"
 
 #include <memory>
@@ -64,7 +64,7 @@ private:
   // The message while another process' run keeps it out; sent again later.
   std::unique_ptr<append> kept_out_;
   // Tells when to send it; null if the run was never kept out.
-  std::shared_ptr<run_turn> turn_;
+  std::shared_ptr<start_wait> start_wait_;
   // Set while the run gives back a claimed pause; holds the run's outcome.
   std::optional<result<void>> releasing_;
   int release_tries_ = 0;

@@ -22,7 +22,7 @@ namespace troupe::actors {
 
 /// Belongs to the invocation of the run, and does nothing more once that has
 /// dropped it. Each of its steps begins when the one before has ended.
-class run_turn : public std::enable_shared_from_this<run_turn> {
+class start_wait : public std::enable_shared_from_this<start_wait> {
 public:
   struct settings {
     session_key session;
@@ -32,9 +32,9 @@ public:
   };
 
   /// `run` is used only as a weak reference to the invocation.
-  run_turn(std::shared_ptr<setup> shared,
-           settings chosen,
-           std::shared_ptr<wait_answer> run);
+  start_wait(std::shared_ptr<setup> shared,
+             settings chosen,
+             std::shared_ptr<wait_answer> run);
 
   /// Tells the run when to send its message again (`try_again`), or that it
   /// ends. `refusal` is the error of the message. The first call looks at once,

@@ -1,4 +1,4 @@
-#include "troupe/actors/runs/run_turn.hpp"
+#include "troupe/actors/runs/start_wait.hpp"
 
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
@@ -26,7 +26,7 @@ constexpr std::chrono::seconds silent_wait_max{1};
 // would wait for the lease. Uses the rule of the commit that opens the run
 // (`run_gate`). Blocks.
 result<run_list>
-read_ahead(store& kept, setup& shared, const run_turn::settings& chosen) {
+read_ahead(store& kept, setup& shared, const start_wait::settings& chosen) {
   auto listed = list_session(kept, chosen.session);
   if (!listed)
     return listed.error();
@@ -69,22 +69,22 @@ std::string warning_of(const open_run& ahead,
 
 } // namespace
 
-run_turn::run_turn(std::shared_ptr<setup> shared,
-                   settings chosen,
-                   std::shared_ptr<wait_answer> run)
+start_wait::start_wait(std::shared_ptr<setup> shared,
+                       settings chosen,
+                       std::shared_ptr<wait_answer> run)
   : shared_(std::move(shared)),
     chosen_(std::move(chosen)),
     run_(std::move(run)),
     began_(shared_->environment->elapsed()) {}
 
-void run_turn::await(const error& refusal) {
+void start_wait::await(const error& refusal) {
   refusal_ = refusal;
   if (!std::exchange(has_looked_, true))
     return look();
   look_later();
 }
 
-void run_turn::look_later() {
+void start_wait::look_later() {
   const auto delay = delay_;
   delay_ = std::min(2 * delay_, longest_delay);
   shared_->environment->call_after(delay, [weak = weak_from_this()] {
@@ -94,7 +94,7 @@ void run_turn::look_later() {
 }
 
 // A run that is recovered may have been given up or recovered meanwhile.
-void run_turn::look() {
+void start_wait::look() {
   if (!chosen_.recovers)
     return look_ahead(std::nullopt);
   find_free(shared_, chosen_.session, chosen_.invocation_id)
@@ -112,7 +112,7 @@ void run_turn::look() {
 
 // The call counts until it is complete, so the queue and the runtime's data
 // outlive the read.
-void run_turn::look_ahead(const holder& found) {
+void start_wait::look_ahead(const holder& found) {
   auto wanted = std::make_unique<answered<run_list>>();
   wanted->done = [weak = weak_from_this(), found](result<run_list> ahead) {
     if (const auto self = weak.lock())
@@ -128,7 +128,7 @@ void run_turn::look_ahead(const holder& found) {
     });
 }
 
-void run_turn::decide(result<run_list> ahead, const holder& found) {
+void start_wait::decide(result<run_list> ahead, const holder& found) {
   // The end of the runtime cancels the run.
   if (!ahead && shared_->closing)
     return;
@@ -141,7 +141,7 @@ void run_turn::decide(result<run_list> ahead, const holder& found) {
   look_later();
 }
 
-void run_turn::tell(holder found) {
+void start_wait::tell(holder found) {
   run_->with_lane([&found](lane_actor& lane) {
     auto told = std::make_unique<struct try_again>();
     told->holder = std::move(found);
@@ -149,7 +149,7 @@ void run_turn::tell(holder found) {
   });
 }
 
-void run_turn::warn_once(const open_run& ahead) {
+void start_wait::warn_once(const open_run& ahead) {
   if (!shared_->on_warning || has_warned_
       || shared_->environment->elapsed() - began_ < silent_wait_max)
     return;
