@@ -73,6 +73,7 @@
 #include "troupe/models/open_model.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/models/scripted_model.hpp"
+#include "troupe/models/trace_context.hpp"
 #include "troupe/runtime/follower.hpp"
 #include "troupe/runtime/live_state.hpp"
 #include "troupe/runtime/rewind.hpp"

@@ -79,4 +79,12 @@ callback_context::add_memory(std::vector<memory_entry> entries) {
   return add(*facts_, {std::move(entries)}, is_closed_);
 }
 
+const trace_context& callback_context::trace() const noexcept {
+  return trace_ ? *trace_ : facts_->trace;
+}
+
+void callback_context::set_trace(trace_context made) {
+  trace_ = std::make_unique<const trace_context>(std::move(made));
+}
+
 } // namespace troupe

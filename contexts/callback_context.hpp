@@ -4,9 +4,11 @@
 #pragma once
 
 #include "troupe/contexts/readonly_context.hpp"
+#include "troupe/models/trace_context.hpp"
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 namespace troupe {
@@ -56,6 +58,18 @@ public:
   /// for state.
   event_actions& actions() noexcept { return actions_; }
 
+  // -- traces ----
+
+  /// The span above the requests that this code makes to other systems: the one
+  /// that was set, else `run_options::trace`, which may be empty. A tool that
+  /// sends HTTP requests can send it as headers.
+  const trace_context& trace() const noexcept;
+
+  /// Sets that span, for this context alone. Plugins for telemetry call it: of
+  /// an agent before its body, of a tool before its call. The texts are not
+  /// checked.
+  void set_trace(trace_context made);
+
 protected:
   /// True if writes beside the event are refused from now on; null if that
   /// cannot happen. Belongs to the call of a tool.
@@ -63,6 +77,7 @@ protected:
 
 private:
   event_actions actions_;
+  std::unique_ptr<const trace_context> trace_; // Null: that of the run.
 };
 
 } // namespace troupe

@@ -382,6 +382,8 @@ task<model_response> invocation_context::ask(model_ptr asked,
   call.branch = branch_;
   call.scope = scope_;
   call.request = std::move(request);
+  if (call.request.trace.parent.empty())
+    call.request.trace = trace();
   if (!place_.empty())
     call.request.key = fmt::format(
       "{}/{}/request-{}", facts_->invocation_id, place_, ++asked_);

@@ -229,21 +229,27 @@ public:
                std::stop_token stop,
                std::string name,
                std::string shown,
-               json args)
+               json args,
+               trace_context trace)
     : stoppable_call(std::move(to), std::move(stop)),
       name_(std::move(name)),
       shown_(std::move(shown)),
-      args_(std::move(args)) {}
+      args_(std::move(args)),
+      trace_(std::move(trace)) {}
 
 private:
   void begin(const std::shared_ptr<wanted<json>>& asked) override {
-    link_->to_server().call(
-      asked, std::move(name_), std::move(shown_), std::move(args_));
+    link_->to_server().call(asked,
+                            std::move(name_),
+                            std::move(shown_),
+                            std::move(args_),
+                            std::move(trace_));
   }
 
   std::string name_;
   std::string shown_;
   json args_;
+  trace_context trace_;
 };
 
 // The text with `_` for all but letters, digits, `_` and `-`.
@@ -288,8 +294,12 @@ task<json> call_tool(link_ptr to,
                      std::string shown,
                      const json& args,
                      tool_context& context) {
-  pending<json> asked(std::make_unique<tool_request>(
-    std::move(to), context.stop(), std::move(name), shown, args));
+  pending<json> asked(std::make_unique<tool_request>(std::move(to),
+                                                     context.stop(),
+                                                     std::move(name),
+                                                     shown,
+                                                     args,
+                                                     context.trace()));
   const auto said = co_await asked;
   if (!said)
     throw said.error();

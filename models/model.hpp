@@ -5,6 +5,7 @@
 
 #include "troupe/core/content.hpp"
 #include "troupe/core/environment.hpp"
+#include "troupe/models/trace_context.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -89,6 +90,10 @@ struct model_request {
   /// An idempotency key: a request that is made again, because its run was
   /// recovered, has the same key. Empty if there is none, as for summaries.
   std::string key;
+  /// The span of the call. A model that sends a request over HTTP sends it as
+  /// headers. If it is empty, `invocation_context::ask` fills in
+  /// `callback_context::trace` of the agent.
+  trace_context trace;
   /// The instruction after substitution.
   std::string system_instruction;
   /// The part of `system_instruction` that tells the agent its name and its

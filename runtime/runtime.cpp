@@ -287,8 +287,8 @@ void name_temp(event& message) {
   set_temp_names(message, written);
 }
 
-// Refuses limits that allow no work.
-result<void> check_limits(const run_options& options) {
+// Refuses limits that allow no work, and a malformed trace context.
+result<void> check_options(const run_options& options) {
   if (options.lanes_max == 0)
     return error(errc::invalid_argument,
                  "lanes_max is 0, but at least one lane must be able to run");
@@ -300,7 +300,7 @@ result<void> check_limits(const run_options& options) {
     if (time && time->count() <= 0)
       return error(errc::invalid_argument,
                    "a time-out of a run is not above 0");
-  return {};
+  return check_trace_context(options.trace);
 }
 
 // Fills in `started` and makes all checks that need no invocation.
@@ -309,7 +309,7 @@ result<void> prepare(actors::run_shared& started,
                      const session_key& session) {
   if (backend.is_closing())
     return actors::closed();
-  if (auto fit = check_limits(started.options); !fit)
+  if (auto fit = check_options(started.options); !fit)
     return fit;
   started.tool_slots.emplace(started.options.tool_calls_max);
   started.retries
@@ -361,6 +361,7 @@ void set_facts(actors::run_shared& started, const event& said) {
   started.facts.limits = shared.options.limits;
   started.facts.artifacts = shared.artifacts;
   started.facts.memory = shared.memory;
+  started.facts.trace = started.options.trace;
   started.facts.step_times = started.options.step_times;
   started.facts.lost_updates = started.options.lost_updates;
   started.facts.update_retries_max = started.options.update_retries_max;
@@ -458,6 +459,8 @@ result<void> begin(detail::session_backend& backend,
     return temp.error();
   if (shared.store)
     name_temp(said);
+  if (shared.store && !claims)
+    set_cause(said, started->options.trace);
   set_facts(*started, said);
   auto letter = actors::make_append(std::move(said), {}, shared);
   if (!letter)

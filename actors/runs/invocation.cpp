@@ -19,6 +19,7 @@
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/session_tokens.hpp"
 #include "troupe/contexts/first_invocation.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
 
 #include <fmt/format.h>
 
@@ -391,6 +392,8 @@ void invocation_actor::recover(const recorded_run& found) {
   run_->facts.user_content = found.said->content;
   run_->claim = claim_of(*found.said);
   run_->first_invocation = first_invocation(*found.said);
+  if (auto cause = cause_in(*found.said); !cause.parent.empty())
+    run_->facts.trace = std::move(cause);
   const auto events = run_->view->read().events;
   run_->recovered
     = std::make_shared<const recovered_run>(events, run_->facts.invocation_id);

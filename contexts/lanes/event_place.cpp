@@ -14,6 +14,8 @@ constexpr const char* metadata = "customMetadata";
 constexpr const char* own = "troupe";
 
 constexpr const char* temp_fact = "temp";
+constexpr const char* parent_fact = "traceparent";
+constexpr const char* state_fact = "tracestate";
 
 constexpr char rewind_mark = '~';
 
@@ -118,6 +120,26 @@ temp_names temp_names_in(const event& said) {
       if (each.is_string())
         read.names.push_back(each.get<std::string>());
   return read;
+}
+
+void set_cause(event& message, const trace_context& cause) {
+  if (cause.parent.empty())
+    return;
+  set_fact(message, parent_fact, cause.parent);
+  if (!cause.state.empty())
+    set_fact(message, state_fact, cause.state);
+}
+
+trace_context cause_in(const event& message) {
+  trace_context read;
+  if (const auto* parent = fact_in(message, parent_fact);
+      parent != nullptr && parent->is_string())
+    read.parent = parent->get<std::string>();
+  if (const auto* state = fact_in(message, state_fact);
+      state != nullptr && state->is_string())
+    read.state = state->get<std::string>();
+  // A program that appends events may have written anything.
+  return check_trace_context(read) ? read : trace_context();
 }
 
 json without_moment(const event& said) {

@@ -26,6 +26,8 @@
 //   {"caught": [{"place", "code", "message"}]}
 //                        failures of agents since the last event of the lane,
 //                        which bodies of custom agents may have caught
+//   {"traceparent": text, "tracestate": text}
+//                        the span that has caused the run, in its message
 //   {"recovers": number, "holder": id}
 //                        the event claims the run for recovery `number` by the
 //                        process with that id
@@ -34,6 +36,7 @@
 
 #include "troupe/core/event.hpp"
 #include "troupe/core/event_log.hpp"
+#include "troupe/models/trace_context.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -84,6 +87,12 @@ struct temp_names {
 void set_temp_names(event& said, const temp_names& written);
 /// Reads them.
 temp_names temp_names_in(const event& said);
+
+/// Writes the span that has caused a run into its message. An empty one writes
+/// nothing.
+void set_cause(event& message, const trace_context& cause);
+/// Reads it. Empty: the message has none, or one that is not valid.
+trace_context cause_in(const event& message);
 
 /// Returns `extra` of an event without the facts that differ when its step runs
 /// again: those about `temp:` keys and about caught failures, and the time of a

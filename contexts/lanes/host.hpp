@@ -17,6 +17,7 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/state.hpp"
 #include "troupe/models/model.hpp"
+#include "troupe/models/trace_context.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -52,6 +53,8 @@ struct run_facts {
   std::shared_ptr<const artifact_service> artifacts;
   /// Null if the runtime has no memory service.
   std::shared_ptr<const memory_access> memory;
+  /// As in `run_options`; that of the message after a recovery.
+  trace_context trace;
   /// True if events record the working times of their models and tools.
   bool step_times = false;
   /// As in `run_options`.

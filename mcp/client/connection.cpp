@@ -87,17 +87,20 @@ void connection::connect() {
 void connection::call(std::shared_ptr<wanted<json>> call,
                       std::string tool,
                       std::string shown,
-                      json args) {
+                      json args,
+                      trace_context trace) {
   thread_->post([self = shared_from_this(),
                  call = std::move(call),
                  tool = std::move(tool),
                  shown = std::move(shown),
-                 args = std::move(args)]() mutable {
+                 args = std::move(args),
+                 trace = std::move(trace)]() mutable {
     self->when_ready([self,
                       call = std::move(call),
                       tool = std::move(tool),
                       shown = std::move(shown),
-                      args = std::move(args)](const result<void>& ready) {
+                      args = std::move(args),
+                      trace = std::move(trace)](const result<void>& ready) {
       if (call->is_over)
         return;
       if (!ready)
@@ -106,6 +109,7 @@ void connection::call(std::shared_ptr<wanted<json>> call,
       sent.method = "tools/call";
       sent.params = {{"name", tool}, {"arguments", args}};
       sent.progress_name = shown;
+      sent.trace = trace;
       sent.call = call;
       sent.done = [call](result<json> said) { answer(call, std::move(said)); };
       call->id = self->send(std::move(sent));
@@ -470,11 +474,17 @@ std::int64_t connection::send(request sent) {
 // A tool may ask for arguments to be repeated as headers, for proxies.
 std::vector<std::pair<std::string, std::string>>
 connection::headers_of(const request& sent) const {
-  if (source_.url.empty() || !is_stateless_.value_or(false))
-    return {};
-  std::vector<std::pair<std::string, std::string>> headers{
-    {"MCP-Protocol-Version", std::string(stateless_version)},
-    {"Mcp-Method", sent.method}};
+  std::vector<std::pair<std::string, std::string>> headers;
+  if (source_.url.empty())
+    return headers;
+  if (!sent.trace.parent.empty())
+    headers.emplace_back("traceparent", sent.trace.parent);
+  if (!sent.trace.state.empty())
+    headers.emplace_back("tracestate", sent.trace.state);
+  if (!is_stateless_.value_or(false))
+    return headers;
+  headers.emplace_back("MCP-Protocol-Version", std::string(stateless_version));
+  headers.emplace_back("Mcp-Method", sent.method);
   if (sent.method != "tools/call")
     return headers;
   const auto name = text_in(sent.params, "name");

@@ -11,6 +11,7 @@
 #include "troupe/mcp/client/offered_tool.hpp"
 #include "troupe/mcp/mcp_tools.hpp"
 #include "troupe/mcp/transports/transport.hpp"
+#include "troupe/models/trace_context.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -54,11 +55,13 @@ public:
   void connect();
 
   /// Calls a tool; answers with the result of `tools/call`. `shown` is the
-  /// tool's name in reports of its progress.
+  /// tool's name in reports of its progress. `trace` is sent as headers over
+  /// HTTP.
   void call(std::shared_ptr<wanted<json>> call,
             std::string tool,
             std::string shown,
-            json args);
+            json args,
+            trace_context trace);
 
   /// Answers with the tools that were listed last, even if the server has ended
   /// since; it is started again then.
@@ -89,6 +92,7 @@ private:
     json params;
     handler done;
     std::string progress_name;          // Empty: no progress is asked for.
+    trace_context trace;                // Empty: of no span.
     std::shared_ptr<wanted<json>> call; // Null for the connection's own ones.
     bool was_repeated = false;
   };

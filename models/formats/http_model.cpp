@@ -173,6 +173,11 @@ private:
   }
 
   void add_headers() {
+    if (!request_.trace.parent.empty()) {
+      sent_.headers.emplace_back("traceparent", request_.trace.parent);
+      if (!request_.trace.state.empty())
+        sent_.headers.emplace_back("tracestate", request_.trace.state);
+    }
     for (const auto& own : options_->headers)
       std::erase_if(sent_.headers, [&own](const auto& each) {
         return is_same_name(each.first, own.first);
