@@ -249,13 +249,13 @@ void read_resource(reader& from, pairs& into) {
   });
 }
 
-void read_sampler(reader& from, double& into) {
+void read_sampler(reader& from, double& into, bool& follows_parent) {
   const std::string sampler = "OTEL_TRACES_SAMPLER";
   const auto argument = sampler + "_ARG";
   from.with(sampler, [&](const std::string& text) -> result<void> {
     auto word = lower(text);
-    // A run has no span above it, so its own decision counts.
-    if (word.starts_with("parentbased_"))
+    follows_parent = word.starts_with("parentbased_");
+    if (follows_parent)
       word.erase(0, std::string_view("parentbased_").size());
     if (word == "always_on")
       into = 1;
@@ -348,7 +348,7 @@ result<options> options_from(const variable_source& read) {
   if (!from.failure() && !is_on(chosen))
     return chosen;
   read_resource(from, chosen.resource);
-  read_sampler(from, chosen.sampled);
+  read_sampler(from, chosen.sampled, chosen.follows_parent);
   read_capture(from, chosen);
   from.number("OTEL_BSP_MAX_QUEUE_SIZE", chosen.queue_max);
   from.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", chosen.batch_max);

@@ -56,6 +56,9 @@ struct options {
   /// Share of the runs whose spans are sent, from 0 to 1. All spans of a run
   /// are sent, or none.
   double sampled = 1;
+  /// True if a run that was started with a trace context is sent if that says
+  /// that its trace is sampled, and only then. `sampled` counts for the others.
+  bool follows_parent = true;
   /// True if spans have the contents of messages, and arguments and results of
   /// tools.
   bool spans_have_contents = false;

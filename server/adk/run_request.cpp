@@ -43,6 +43,24 @@ bool ends_with_client(body& given, const served& on) {
   return wish ? *wish == "cancel" : on.options.cancel_on_disconnect;
 }
 
+trace_context read_trace(const request& asked) {
+  trace_context read;
+  for (const auto& [name, value] : asked.headers) {
+    if (name == "traceparent") {
+      // A second one makes both invalid.
+      if (!read.parent.empty() || !read_traceparent(value))
+        return {};
+      read.parent = value;
+    } else if (name == "tracestate") {
+      // Several are parts of one list.
+      read.state += (read.state.empty() ? "" : ",") + value;
+    }
+  }
+  if (read.parent.empty() || !is_tracestate(read.state))
+    read.state.clear();
+  return read;
+}
+
 std::optional<response>
 check(const served& on, const caller& who, const run_request& read) {
   if (!who.writes())
@@ -60,8 +78,8 @@ check(const served& on, const caller& who, const run_request& read) {
 } // namespace
 
 std::variant<run_request, response>
-read_run_request(const served& on, const caller& who, const std::string& text) {
-  body given(text);
+read_run_request(const served& on, const caller& who, const request& asked) {
+  body given(asked.body);
   run_request read;
   read.key.app = spelled(app_in(given, on));
   read.key.user = spelled(given.required_text("userId"));
@@ -72,6 +90,7 @@ read_run_request(const served& on, const caller& who, const std::string& text) {
   read.streams = given.flag("streaming").value_or(false);
   read.names_call = given.text("functionCallEventId").has_value();
   read.ends_with_client = ends_with_client(given, on);
+  read.trace = read_trace(asked);
   if (auto refused = given.refusal())
     return std::move(*refused);
   if (auto refused = check(on, who, read))

@@ -1,9 +1,10 @@
-// The body of `/run` and `/run_sse`.
+// The body of `/run` and `/run_sse`, and the span in their headers.
 
 #pragma once
 
 #include "troupe/core/content.hpp"
 #include "troupe/core/key.hpp"
+#include "troupe/models/trace_context.hpp"
 #include "troupe/server/adk/served.hpp"
 
 #include <optional>
@@ -23,10 +24,14 @@ struct run_request {
   bool names_call = false;
   /// True if the run is cancelled when its client leaves.
   bool ends_with_client = false;
+  /// The span of the client; empty if the request names none.
+  trace_context trace;
 };
 
-/// Reads and checks a body. Returns the answer to a bad one.
+/// Reads and checks a request. Returns the answer to a bad one. As W3C says, an
+/// invalid `traceparent` is ignored with its `tracestate`, and so is an invalid
+/// `tracestate`.
 std::variant<run_request, response>
-read_run_request(const served& on, const caller& who, const std::string& text);
+read_run_request(const served& on, const caller& who, const request& asked);
 
 } // namespace troupe::serving

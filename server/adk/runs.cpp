@@ -46,12 +46,14 @@ public:
 
   void start() {
     const auto& root = on_->apps.at(wanted_.key.app);
+    auto options = on_->options.runs;
+    options.trace = wanted_.trace;
     run_ = on_->runs.add(
       wanted_.key,
       on_->on.run(root,
                   wanted_.key,
                   user_message(wanted_.message, wanted_.state_delta),
-                  on_->options.runs));
+                  std::move(options)));
     to_.watch([self = shared_from_this()](departure how) { self->leave(how); });
     begin();
     ask();
@@ -384,7 +386,7 @@ private:
 
 template <class Reader>
 void start_run(const served_ptr& on, exchange asked) {
-  auto read = read_run_request(*on, asked.who, asked.asked.body);
+  auto read = read_run_request(*on, asked.who, asked.asked);
   if (auto* refused = std::get_if<response>(&read))
     return asked.to.send(std::move(*refused));
   std::make_shared<Reader>(

@@ -72,6 +72,8 @@ json form_of(const span& sent) {
                             {"startTimeUnixNano", std::to_string(sent.began)},
                             {"endTimeUnixNano", std::to_string(sent.ended)},
                             {"attributes", form_of(sent.attributes)}});
+  if (!sent.trace_state.empty())
+    form["traceState"] = sent.trace_state;
   if (sent.parent != span_id())
     form["parentSpanId"] = hexadecimal(sent.parent);
   if (!sent.events.empty()) {

@@ -71,6 +71,8 @@ void write_attributes(pbf_writer& into,
 void write_span(pbf_writer& into, const span& sent) {
   write_id(into, 1, sent.trace);
   write_id(into, 2, sent.id);
+  if (!sent.trace_state.empty())
+    write_text(into, 3, sent.trace_state);
   if (sent.parent != span_id())
     write_id(into, 4, sent.parent);
   write_text(into, 5, sent.name);

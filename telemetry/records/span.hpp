@@ -30,8 +30,11 @@ struct span_event {
 struct span {
   trace_id trace{};
   span_id id{};
-  /// The span that has caused it; all zero for the first one of a trace.
+  /// The span that has caused it, of this program or of another one; all zero
+  /// for the first one of a trace.
   span_id parent{};
+  /// `tracestate` of the trace; may be empty.
+  std::string trace_state;
   std::string name;
   nanoseconds_since_1970 began = 0;
   nanoseconds_since_1970 ended = 0;

@@ -169,6 +169,7 @@ run_observer::run_observer(const options& chosen,
     spans_have_contents_(has_spans_ && chosen.spans_have_contents),
     logs_have_contents_(has_logs_ && chosen.logs_have_contents),
     sampled_(chosen.sampled),
+    follows_parent_(chosen.follows_parent),
     environment_(chosen.environment),
     line_(line),
     agents_(agents) {}
@@ -197,7 +198,7 @@ run_observer::find_run(const readonly_context& context) const {
   return found == runs_.end() ? nullptr : found->second;
 }
 
-run_observer::run_ptr run_observer::open(const readonly_context& context) {
+run_observer::run_ptr run_observer::open(const callback_context& context) {
   if (is_over_)
     return nullptr;
   if (auto known = find_run(context))
@@ -209,11 +210,18 @@ run_observer::run_ptr run_observer::open(const readonly_context& context) {
   run->app = context.session().app;
   run->session = context.session().id;
   run->root = agents_.root_of(run->app);
-  run->made.trace = trace_of(run->id, *environment_);
+  const auto parent = read_traceparent(context.trace().parent);
+  run->made.trace = parent ? parent->trace : trace_of(run->id, *environment_);
   run->made.id = new_span_id();
   run->made.began = now();
   run->last_heard = run->made.began;
-  run->is_sampled = is_in_sample(run->made.trace, sampled_);
+  run->is_sampled = parent && follows_parent_
+                      ? parent->is_sampled
+                      : is_in_sample(run->made.trace, sampled_);
+  if (parent) {
+    run->made.parent = parent->span;
+    run->trace_state = context.trace().state;
+  }
   runs_.emplace(run->id, run);
   return run;
 }
@@ -276,9 +284,23 @@ run_observer::open(open_run& run,
   return agent;
 }
 
+trace_context run_observer::cause_of(const open_run& run,
+                                     const span_id& above) const {
+  trace_parent parent;
+  parent.trace = run.made.trace;
+  parent.span = above;
+  parent.is_sampled = run.is_sampled;
+  trace_context made;
+  made.parent = to_traceparent(parent);
+  made.state = run.trace_state;
+  return made;
+}
+
 void run_observer::give(const open_run& run, span made) {
-  if (run.is_sampled)
-    line_.give(std::move(made));
+  if (!run.is_sampled)
+    return;
+  made.trace_state = run.trace_state;
+  line_.give(std::move(made));
 }
 
 void run_observer::end_model_call(const open_run& run,
@@ -493,11 +515,13 @@ void run_observer::leave_agent(std::string_view name) {
 
 // -- runs ---------------------------------------------------------------------
 
-void run_observer::begin_run(const callback_context& context) {
+void run_observer::begin_run(callback_context& context) {
   run_ptr run;
   {
     const std::lock_guard guard(mutex_);
     run = open(context);
+    if (run && has_spans_)
+      context.set_trace(cause_of(*run, run->made.id));
   }
   // A run that goes on after a pause may have the id of the run before.
   if (run && !run->stop)
@@ -520,7 +544,7 @@ void run_observer::fail_run(const readonly_context& context, const error& why) {
 
 // -- agents -------------------------------------------------------------------
 
-void run_observer::begin_agent(const callback_context& context) {
+void run_observer::begin_agent(callback_context& context) {
   std::vector<std::pair<agent_ptr, std::stop_token>> added;
   ended_work ended;
   run_ptr run;
@@ -537,7 +561,9 @@ void run_observer::begin_agent(const callback_context& context) {
           former->second->last_heard,
           nullptr,
           ended);
-    open(*run, body_of(context), added);
+    const auto agent = open(*run, body_of(context), added);
+    if (has_spans_)
+      context.set_trace(cause_of(*run, agent ? agent->made.id : run->made.id));
   }
   for (const auto& [agent, token] : added)
     follow_stop(run, agent, token);
@@ -561,7 +587,7 @@ void run_observer::fail_agent(const readonly_context& context,
 // -- models -------------------------------------------------------------------
 
 void run_observer::begin_model(const callback_context& context,
-                               const model_request& asked) {
+                               model_request& asked) {
   open_model call;
   if (spans_have_contents_ || logs_have_contents_) {
     call.instructions = system_instructions(asked);
@@ -610,6 +636,8 @@ void run_observer::begin_model(const callback_context& context,
       made.began = now();
       ++agent->model_calls;
       agent->last_heard = made.began;
+      if (has_spans_)
+        asked.trace = cause_of(*run, made.id);
       agent->asked = std::move(call);
     }
   }
@@ -724,7 +752,7 @@ void run_observer::fail_model(const callback_context& context,
 
 void run_observer::begin_tool(const tool& which,
                               const json& args,
-                              const tool_context& context) {
+                              tool_context& context) {
   open_tool call;
   call.tool = which.name();
   call.agent = context.agent_name();
@@ -764,6 +792,8 @@ void run_observer::begin_tool(const tool& which,
     above->last_heard = made.began;
     call.owner = above->place;
   }
+  if (has_spans_)
+    context.set_trace(cause_of(*run, made.id));
   run->tools.insert_or_assign(context.function_call_id(), std::move(call));
 }
 

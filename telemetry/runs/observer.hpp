@@ -44,22 +44,25 @@ public:
   // The contexts are those that the runtime gives to plugins: of hooks around
   // runs, agents and models an `invocation_context`.
 
-  void begin_run(const callback_context& context);
+  // Hooks that begin work set the span of the context (`set_trace`) for the
+  // requests of that work, if spans are made.
+
+  void begin_run(callback_context& context);
   void end_run(const callback_context& context);
   void fail_run(const readonly_context& context, const error& why);
 
-  void begin_agent(const callback_context& context);
+  void begin_agent(callback_context& context);
   void end_agent(const callback_context& context);
   void fail_agent(const readonly_context& context, const error& why);
   /// Ends the cancelled agents of this name: they have no other hook.
   void leave_agent(std::string_view name);
 
-  void begin_model(const callback_context& context, const model_request& asked);
+  /// Sets the span of the request, too.
+  void begin_model(const callback_context& context, model_request& asked);
   void end_model(const callback_context& context, const model_response& answer);
   void fail_model(const callback_context& context, const error& why);
 
-  void
-  begin_tool(const tool& which, const json& args, const tool_context& context);
+  void begin_tool(const tool& which, const json& args, tool_context& context);
   void end_tool(const tool_context& context, const json& answer);
   void fail_tool(const tool_context& context, const error& why);
 
@@ -115,6 +118,7 @@ private:
     std::string root;
     span made;
     bool is_sampled = true;
+    std::string trace_state; // `tracestate`, passed on as it came.
     nanoseconds_since_1970 last_heard = 0;
     nanoseconds_since_1970 stopped = 0; // Time of the cancellation, or 0.
     std::map<std::string, std::shared_ptr<open_agent>> agents; // By place.
@@ -143,7 +147,7 @@ private:
   span_id new_span_id() const;
   run_ptr find_run(const readonly_context& context) const;
   /// Returns null if there are too many.
-  run_ptr open(const readonly_context& context);
+  run_ptr open(const callback_context& context);
   /// Returns the agent of the context, which is added if it is not known.
   /// `added` gets those that were added. Null: the context is not of an agent.
   agent_ptr open(open_run& run,
@@ -153,6 +157,8 @@ private:
   span_id parent_of(const open_run& run,
                     const invocation_context& context,
                     const open_agent* above) const;
+  /// Returns the headers of requests below a span.
+  trace_context cause_of(const open_run& run, const span_id& above) const;
   void give(const open_run& run, span made);
   void end_model_call(const open_run& run,
                       open_agent& from,
@@ -179,6 +185,7 @@ private:
   const bool spans_have_contents_;
   const bool logs_have_contents_;
   const double sampled_;
+  const bool follows_parent_;
   const std::shared_ptr<environment> environment_;
   sender& line_;
   const agent_register& agents_;

@@ -92,6 +92,9 @@ public:
 
   runtime& on() noexcept { return on_; }
 
+  /// Options of the runs.
+  run_options& options() noexcept { return options_; }
+
   /// Callbacks of the agent after each call.
   std::vector<after_tool_callback> after_tool;
 

@@ -145,6 +145,25 @@ BOOST_AUTO_TEST_CASE(a_session_is_begun_used_and_ended) {
   BOOST_TEST(requests.back().header("mcp-session-id") == "session-1");
 }
 
+BOOST_AUTO_TEST_CASE(the_span_of_a_call_is_sent_as_headers) {
+  small_http_server there(echo);
+  caller by(mcp_tools(there.source(), fast()));
+  by.options().trace.parent
+    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  by.options().trace.state = "vendor=x";
+  BOOST_TEST(text_in(by.call("echo", {{"text", "a"}})) == "a");
+  std::size_t calls = 0;
+  for (const auto& each : there.server().requests()) {
+    const bool is_call = each.body.find("tools/call") != std::string::npos;
+    calls += is_call ? 1 : 0;
+    BOOST_TEST(each.header("traceparent")
+               == (is_call ? by.options().trace.parent : std::string()));
+    BOOST_TEST(each.header("tracestate")
+               == (is_call ? "vendor=x" : std::string()));
+  }
+  BOOST_TEST(calls == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_stream_may_hold_other_messages_before_the_answer) {
   small_http_server there([](const served_request&, const json& message) {
     return server_script{say(

@@ -102,6 +102,35 @@ BOOST_AUTO_TEST_CASE(headers_of_ones_own_are_sent_in_place_of_the_formats) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_span_of_a_call_is_sent_as_headers) {
+  const std::string parent
+    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  asking on(
+    in_turn({once(whole(answer_of("hoo"))), once(whole(answer_of("hoo")))}));
+  http_model model(on.options);
+  const auto ask = [&model, &on](const trace_context& trace) {
+    std::promise<void> ended;
+    auto request = on.request();
+    request.trace = trace;
+    model.generate(std::move(request), [&ended](result<model_response> answer) {
+      if (!answer || !answer->partial)
+        ended.set_value();
+    });
+    ended.get_future().wait();
+  };
+  trace_context trace;
+  ask(trace);
+  trace.parent = parent;
+  trace.state = "vendor=x";
+  ask(trace);
+  const auto requests = on.server.requests();
+  BOOST_TEST_REQUIRE(requests.size() == 2U);
+  BOOST_TEST(requests[0].header("traceparent").empty());
+  BOOST_TEST(requests[0].header("tracestate").empty());
+  BOOST_TEST(requests[1].header("traceparent") == parent);
+  BOOST_TEST(requests[1].header("tracestate") == "vendor=x");
+}
+
 // A model with a schema, and a server that refuses the schema.
 struct strictly_asking : asking {
   explicit strictly_asking(bool streams = false)

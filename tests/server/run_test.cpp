@@ -76,6 +76,40 @@ tool refund(confirmation_rule rule) {
 
 } // namespace
 
+// The headers of the request, and the context that the model gets.
+BOOST_AUTO_TEST_CASE(a_run_has_the_trace_of_its_request) {
+  const std::string parent
+    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+  const auto seen = std::make_shared<trace_context>();
+  const auto model = std::make_shared<made_model>(
+    [seen](const model_request& request, const model_reply& reply) {
+      *seen = request.trace;
+      reply(model_response(text("{}", "words")));
+    });
+  server_fixture on({{"press", asks("root", model)}});
+  on.create();
+  const auto trace_after
+    = [&](std::vector<std::string> headers, const std::string& path) {
+        auto client = on.connect();
+        client.headers = std::move(headers);
+        client.send_request("POST", path, to_text(start()));
+        BOOST_TEST(client.read().status == 200);
+        return seen->parent + " " + seen->state;
+      };
+  const auto named = "traceparent: " + parent;
+  BOOST_TEST(trace_after({}, "/run") == " ");
+  BOOST_TEST(trace_after({named}, "/run") == parent + " ");
+  BOOST_TEST(
+    trace_after({named, "tracestate: a=1", "TraceState: b=2"}, "/run_sse")
+    == parent + " a=1,b=2");
+  // Invalid ones are ignored.
+  BOOST_TEST(trace_after({named, "tracestate: a"}, "/run") == parent + " ");
+  BOOST_TEST(trace_after({"traceparent: 00-1-2-00", "tracestate: a=1"}, "/run")
+             == " ");
+  BOOST_TEST(trace_after({named, named}, "/run") == " ");
+  BOOST_TEST(trace_after({"tracestate: a=1"}, "/run") == " ");
+}
+
 BOOST_AUTO_TEST_CASE(a_run_answers_with_its_events) {
   server_fixture on(
     {{"press", sequential("all", {says("a", "1"), says("b", "2")})}});

@@ -123,6 +123,9 @@ BOOST_AUTO_TEST_CASE(samplers_are_shares) {
                    {"OTEL_TRACES_SAMPLER_ARG", "0.25"}})
                .sampled
              == 0.25);
+  BOOST_TEST(with({}).follows_parent);
+  BOOST_TEST(with({{name, "parentbased_always_off"}}).follows_parent);
+  BOOST_TEST(!with({{name, "always_on"}}).follows_parent);
 }
 
 BOOST_DATA_TEST_CASE(a_wrong_value_fails_and_names_the_variable,

@@ -2,6 +2,7 @@
 
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/workflow.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 #include "troupe/telemetry/exporter.hpp"
 
 #include "../models/http_server.hpp"
@@ -115,6 +116,21 @@ scripted_reply answering(const std::string& words) {
      {"usageMetadata",
       json::object({{"promptTokenCount", 7}, {"candidatesTokenCount", 3}})}});
   return reply;
+}
+
+const std::string cause_trace = "0af7651916cd43dd8448eb211c80319c";
+const std::string cause_span = "b7ad6b7169203331";
+
+std::string parent_text(const std::string& above, const std::string& flags) {
+  return "00-" + cause_trace + "-" + above + "-" + flags;
+}
+
+/// The headers of a request that starts a run.
+trace_context caused(const std::string& flags) {
+  trace_context made;
+  made.parent = parent_text(cause_span, flags);
+  made.state = "vendor=x";
+  return made;
 }
 
 tool works() {
@@ -321,6 +337,130 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_not_sampled_sends_no_spans) {
   on.perform(asks("a", echo(), "x"));
   BOOST_TEST(on.spans().empty());
   BOOST_TEST(!on.metrics().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_run_joins_the_trace_of_its_request) {
+  received on;
+  trace_context of_tool;
+  const auto asking
+    = tool_of("asking", [&of_tool](const json&, tool_context& context) -> json {
+        of_tool = context.trace();
+        return "fine";
+      });
+  trace_context of_model;
+  const auto inner = scripted({{"a", {calling("asking"), {.text = "done"}}}});
+  const auto model = std::make_shared<made_model>(
+    [&of_model, inner](model_request request, model_reply reply) {
+      of_model = request.trace;
+      inner->generate(std::move(request), std::move(reply));
+    });
+  const auto shown
+    = on.perform(asks("a", model, {asking}), {.trace = caused("01")});
+  BOOST_TEST(shown.ends_with("| ok"));
+  BOOST_TEST(on.span("invoke_workflow a").at("parentSpanId") == cause_span);
+  std::vector<std::string> ids_of_calls;
+  for (const auto& each : on.spans()) {
+    BOOST_TEST(each.at("traceId") == cause_trace);
+    BOOST_TEST(each.at("traceState") == "vendor=x");
+    if (each.at("name") == "generate_content made")
+      ids_of_calls.push_back(each.at("spanId"));
+  }
+  // The last one that the model got.
+  BOOST_REQUIRE(ids_of_calls.size() == 2);
+  BOOST_TEST(of_model.parent == parent_text(ids_of_calls.back(), "01"));
+  BOOST_TEST(of_model.state == "vendor=x");
+  const std::string of_call = on.span("execute_tool asking").at("spanId");
+  BOOST_TEST(of_tool.parent == parent_text(of_call, "01"));
+}
+
+BOOST_AUTO_TEST_CASE(a_custom_agent_asks_below_its_own_span) {
+  received on;
+  trace_context of_model;
+  const auto model = std::make_shared<made_model>(
+    [&of_model](const model_request& request, const model_reply& reply) {
+      of_model = request.trace;
+      reply(model_response(text("{}", "words")));
+    });
+  const auto root
+    = custom("c", [model](invocation_context& context) -> agent_run {
+        model_request request;
+        const auto answer = co_await context.ask(model, std::move(request));
+        co_await context.emit(text("{}", "done"));
+      });
+  BOOST_TEST(on.perform(root).ends_with("| ok"));
+  const auto agent = on.span("invoke_agent c");
+  BOOST_TEST(of_model.parent
+             == "00-" + agent.at("traceId").get<std::string>() + "-"
+                  + agent.at("spanId").get<std::string>() + "-01");
+}
+
+BOOST_AUTO_TEST_CASE(the_trace_of_a_request_decides_if_it_is_sampled) {
+  for (const bool follows : {true, false}) {
+    for (const std::string flags : {"00", "01"}) {
+      telemetry::options chosen;
+      chosen.follows_parent = follows;
+      chosen.sampled = flags == "00" ? 1 : 0;
+      received on(std::move(chosen));
+      on.perform(asks("a", echo(), "x"), {.trace = caused(flags)});
+      // Alone, the share decides; it says the opposite here.
+      BOOST_TEST(on.spans().empty() == (follows == (flags == "00")));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_spans_the_trace_of_the_request_is_passed_on) {
+  trace_context of_model;
+  const auto model = std::make_shared<made_model>(
+    [&of_model](const model_request& request, const model_reply& reply) {
+      of_model = request.trace;
+      reply(model_response(text("{}", "words")));
+    });
+  agent_fixture on;
+  BOOST_TEST(on.perform(asks("a", model)).ends_with("| ok"));
+  BOOST_TEST(of_model.parent.empty());
+  BOOST_TEST(
+    on.perform(asks("a", model), {.trace = caused("00")}).ends_with("| ok"));
+  BOOST_TEST((of_model == caused("00")));
+}
+
+// The second process knows of the request only by the stored message.
+BOOST_AUTO_TEST_CASE(a_recovered_run_stays_in_the_trace_of_its_request) {
+  const auto place = make_memory_data();
+  const auto on_place = [&place](std::vector<plugin> plugins) {
+    runtime_options chosen;
+    chosen.store = std::shared_ptr<store>(make_memory_store(place));
+    chosen.plugins = std::move(plugins);
+    return runtime::open(std::move(chosen)).value();
+  };
+  const session_key key{"press", "ann", "s"};
+  std::string id;
+  {
+    auto ended = on_place({});
+    ended.sessions().create(key).value();
+    const auto model = std::make_shared<held_model>();
+    auto started = ended.run(
+      asks("a", model), key, user_text("go"), {.trace = caused("01")});
+    id = started.invocation_id();
+    model->asked.await(1);
+    started.detach();
+  }
+  received on;
+  auto next = on_place({on.made.watcher()});
+  const auto root = asks("a", scripted({{"a", {{.text = "done"}}}}));
+  const auto outcome = next.recover(root, key, id).wait().get();
+  BOOST_TEST(code_of(outcome) == "ok");
+  next.shut_down().value();
+  BOOST_TEST(on.span("invoke_workflow a").at("parentSpanId") == cause_span);
+  for (const auto& each : on.spans())
+    BOOST_TEST(each.at("traceId") == cause_trace);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_with_a_malformed_trace_fails) {
+  agent_fixture on;
+  run_options options;
+  options.trace.parent = "00-1-2-01";
+  BOOST_TEST(on.perform(asks("a", echo(), "x"), options)
+               .ends_with("| invalid_argument"));
 }
 
 BOOST_AUTO_TEST_CASE(a_receiver_that_is_away_changes_no_run) {
