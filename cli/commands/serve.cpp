@@ -9,7 +9,7 @@
 #include "troupe/cli/options/telemetry_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
-#include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/cli/terminal/log.hpp"
 #include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/support/text_file.hpp"
 #include "troupe/server/server.hpp"
@@ -44,6 +44,7 @@ struct serve_command::arguments {
   compaction_option compaction;
   agent_access access;
   std::string token_file;
+  std::string log = "text";
   std::uint64_t grace = 10;                                       // Seconds.
   std::uint64_t body_max = server_limits().body_bytes_max >> 20U; // MiB.
 };
@@ -170,21 +171,51 @@ agent_file_options with_models(agent_file_options options,
 
 std::string start_line(const app_map& apps, const server& started) {
   std::string names;
-  for (const auto& [name, root] : apps)
+  auto listed = json::array();
+  for (const auto& [name, root] : apps) {
     names += (names.empty() ? "" : ", ") + name;
-  return fmt::format("{} on {}\n", names, started.address());
+    listed.push_back(name);
+  }
+  auto line = fmt::format("{} on {}", names, started.address());
+  if (chosen_log_format() == log_format::text)
+    return line + '\n';
+  auto fields = json::object();
+  fields["apps"] = std::move(listed);
+  fields["address"] = started.address();
+  return json_log_line(log_severity::info, line, std::move(fields));
 }
 
 void tell_recovery(const unfinished_run& left, const result<void>& ended) {
-  std::fputs(
-    visible_text(fmt::format("recovered run {} of session {}: {}",
-                             left.invocation_id,
-                             to_string(left.session),
-                             ended ? "it has ended" : to_string(ended.error())),
-                 " ")
-      .append("\n")
-      .c_str(),
-    stderr);
+  auto fields = json::object();
+  fields["invocation_id"] = left.invocation_id;
+  fields["app"] = left.session.app;
+  fields["user"] = left.session.user;
+  fields["session"] = left.session.id;
+  if (!ended)
+    fields["code"] = std::string(to_string(ended.error().code()));
+  write_log(ended ? log_severity::info : log_severity::warning,
+            {},
+            fmt::format("recovered run {} of session {}: {}",
+                        left.invocation_id,
+                        to_string(left.session),
+                        ended ? "it has ended" : to_string(ended.error())),
+            std::move(fields));
+}
+
+void tell_warning(const std::string& warning) {
+  write_log(log_severity::warning, "troupe: warning: ", warning);
+}
+
+// The end by a signal is plain to a person at a terminal.
+void tell_stop(int signal, std::uint64_t grace) {
+  if (chosen_log_format() == log_format::text)
+    return;
+  auto fields = json::object();
+  fields["signal"] = signal;
+  write_log(log_severity::info,
+            {},
+            fmt::format("the server stops; runs may take {} s to end", grace),
+            std::move(fields));
 }
 
 // Each connection needs a file descriptor. Shells start programs with a limit
@@ -271,6 +302,14 @@ void serve_command::add_options() {
                 "Folder of ADK's page, google/adk/cli/browser of its package, "
                 "to serve under /dev-ui/")
     ->type_name("FOLDER");
+  parser()
+    .add_option("--log-format",
+                chosen.log,
+                "Form of the lines that it prints: text, or json for one "
+                "object per line")
+    ->check(CLI::IsMember({"text", "json"}))
+    ->type_name("F")
+    ->capture_default_str();
   parser().add_flag("--cancel-on-disconnect",
                     chosen.server.cancel_on_disconnect,
                     "Cancel a run when its client leaves");
@@ -345,6 +384,7 @@ void serve_command::add_access_options() {
 
 int serve_command::execute(interrupts& signals) const {
   const auto& chosen = *arguments_;
+  set_log_format(chosen.log == "json" ? log_format::json : log_format::text);
   auto wanted = chosen.server;
   wanted.limits.body_bytes_max = chosen.body_max << 20U;
   wanted.runs.step_times = true;
@@ -373,6 +413,7 @@ int serve_command::execute(interrupts& signals) const {
   auto kept = chosen.store.for_runtime();
   kept.append_wait_max = runtime_options().append_wait_max;
   kept.compaction = chosen.compaction.for_runtime();
+  kept.on_warning = tell_warning;
   const auto commits = std::make_shared<commit_counts>();
   kept.on_commit = [commits](std::size_t changes) { commits->add(changes); };
   wanted.commits = commits;
@@ -394,6 +435,7 @@ int serve_command::execute(interrupts& signals) const {
   constexpr std::chrono::seconds closing{30};
   signals.set_exit_timeout(std::chrono::seconds(chosen.grace) + closing);
   await_signal(signals);
+  tell_stop(signals.signal(), chosen.grace);
   started->stop(std::chrono::seconds(chosen.grace));
   if (const auto closed = owners->shut_down(); !closed)
     return report(closed.error());

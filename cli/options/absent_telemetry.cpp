@@ -1,8 +1,8 @@
 // Telemetry of a program that was built without it.
 
 #include "troupe/cli/options/telemetry_option.hpp"
+#include "troupe/cli/terminal/log.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 
 namespace troupe::cli {
@@ -14,9 +14,10 @@ telemetry_option::telemetry_option() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* endpoint = std::getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (endpoint != nullptr && *endpoint != '\0')
-    std::fputs("warning: no telemetry is sent: this program was built without "
-               "it; configure with -DTROUPE_TELEMETRY=ON\n",
-               stderr);
+    write_log(log_severity::warning,
+              "warning: ",
+              "no telemetry is sent: this program was built without it; "
+              "configure with -DTROUPE_TELEMETRY=ON");
 }
 
 telemetry_option::~telemetry_option() = default;

@@ -1,11 +1,10 @@
 #include "troupe/cli/options/telemetry_option.hpp"
 
-#include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/cli/terminal/log.hpp"
 #include "troupe/telemetry/exporter.hpp"
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <utility>
 
 namespace troupe::cli {
@@ -17,12 +16,9 @@ struct telemetry_option::parts {
 namespace {
 
 void warn_of_telemetry(const error& why) {
-  std::fputs(
-    visible_text(
-      fmt::format("warning: no telemetry is sent: {}", why.message()), " ")
-      .append("\n")
-      .c_str(),
-    stderr);
+  write_log(log_severity::warning,
+            "warning: ",
+            fmt::format("no telemetry is sent: {}", why.message()));
 }
 
 } // namespace
@@ -35,6 +31,9 @@ telemetry_option::telemetry_option() {
   }
   if (!telemetry::is_on(*chosen))
     return;
+  chosen->on_warning = [](const std::string& warning) {
+    write_log(log_severity::warning, "troupe: ", warning);
+  };
   auto started = telemetry::exporter::start(std::move(*chosen));
   if (!started) {
     warn_of_telemetry(started.error());

@@ -1,12 +1,9 @@
 #include "troupe/cli/options/toolset_pool.hpp"
 
-#include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/cli/terminal/log.hpp"
 #include "troupe/mcp/mcp_tools.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 
 namespace troupe::cli {
 
@@ -19,7 +16,7 @@ toolset_ptr toolset_pool::open(const mcp_source& source) {
   mcp_options options;
   options.connects_at_once = false;
   options.on_log = [](std::string_view line) {
-    fmt::print(stderr, "troupe: {}\n", visible_text(line, " "));
+    write_log(log_severity::info, "troupe: ", line);
   };
   auto made = mcp_tools(source, std::move(options));
   opened_.emplace_back(source, made);

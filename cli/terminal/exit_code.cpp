@@ -1,5 +1,6 @@
 #include "troupe/cli/terminal/exit_code.hpp"
 
+#include "troupe/cli/terminal/log.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/core/support/passwords.hpp"
 
@@ -26,6 +27,12 @@ void write_line(const error& failure) {
   constexpr std::size_t searched_max = 16 * bytes_max;
   const auto text = to_string(failure);
   const auto searched = shorten(text, searched_max);
+  if (chosen_log_format() == log_format::json)
+    return write_log(
+      log_severity::error,
+      {},
+      shorten(without_passwords(searched), bytes_max),
+      json::object({{"code", std::string(to_string(failure.code()))}}));
   auto line = "error: " + visible_text(without_passwords(searched), " ");
   const auto kept = shorten(line, bytes_max);
   if (kept.size() < line.size())

@@ -121,6 +121,36 @@ BOOST_AUTO_TEST_CASE(a_folder_of_apps_is_served_until_sigterm) {
   BOOST_TEST(again.end_by(SIGINT).code == 130);
 }
 
+BOOST_AUTO_TEST_CASE(lines_are_objects_if_that_is_asked_for) {
+  const agent_folder agents;
+  program served(agents.command({"--log-format", "json"}));
+  BOOST_REQUIRE(served.read_until("\n"));
+  const auto started = parse_json(served.output()).value();
+  BOOST_TEST(started.at("severity") == "INFO");
+  BOOST_TEST(started.at("apps") == json({"hello", "other"}));
+  const std::string address = started.at("address");
+  BOOST_TEST(started.at("message") == "hello, other on " + address);
+  const std::string time = started.at("time");
+  BOOST_TEST(time.size() == std::string("2026-11-28T07:00:00.123Z").size());
+  BOOST_TEST(time.ends_with("Z"));
+  const http_client client(port_in(address));
+  const auto ended = served.end_by(SIGTERM);
+  BOOST_TEST(ended.code == 143);
+  const auto stopped = parse_json(ended.errors).value();
+  BOOST_TEST(stopped.at("severity") == "INFO");
+  BOOST_TEST(stopped.at("signal") == SIGTERM);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_is_an_object_if_that_is_asked_for) {
+  const scratch_folder empty;
+  const auto ended
+    = run_program({"serve", empty.path(), "--log-format", "json"});
+  BOOST_TEST(ended.code == 1);
+  const auto line = parse_json(ended.errors).value();
+  BOOST_TEST(line.at("severity") == "ERROR");
+  BOOST_TEST(line.at("code") == "not_found");
+}
+
 BOOST_AUTO_TEST_CASE(commits_are_counted_and_steps_are_timed) {
   const agent_folder agents;
   program served(agents.command());
