@@ -501,20 +501,35 @@ void begin_recovery(detail::session_backend& backend,
     control->end(ready);
 }
 
-// Starts a recovery if the run is open, and its process has ended.
+error other_root(const open_run& left, const agent& root) {
+  return {errc::conflict,
+          fmt::format("run '{}' of session {} began with agent '{}', and the "
+                      "program recovers it with '{}'; use the agent that it "
+                      "began with",
+                      left.invocation_id,
+                      to_string(left.key),
+                      left.agent,
+                      root.name())};
+}
+
+// Starts a recovery if the run is open, and its process has ended. A run of
+// another agent is not claimed, since a claim counts as a recovery.
 void begin_if_free(const std::shared_ptr<detail::session_backend>& backend,
                    std::shared_ptr<actors::run_shared> started,
                    const agent& root) {
   auto found = actors::find_free(
     started->shared, started->facts.session, started->control->invocation_id);
-  found.then([backend, started, root](result<std::string> holder) {
+  found.then([backend, started, root](result<std::optional<open_run>> listed) {
     auto& control = *started->control;
-    if (!holder)
-      return control.end(holder.error());
-    if (holder->empty())
+    if (!listed)
+      return control.end(listed.error());
+    if (!*listed)
       return control.end(
         actors::no_open_run(started->facts.session, control.invocation_id));
-    begin_recovery(*backend, started, root, std::move(*holder));
+    auto& left = **listed;
+    if (left.agent != root.name())
+      return control.end(other_root(left, root));
+    begin_recovery(*backend, started, root, std::move(left.holder));
   });
 }
 

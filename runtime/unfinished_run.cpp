@@ -120,13 +120,13 @@ result<std::string> find_holder(store& kept, const run_to_close& wanted) {
   const auto& shared = *wanted.shared;
   // Before the read: a run that ends here may be closed meanwhile.
   const bool is_closing = shared.store->is_closing(wanted.session, wanted.id);
-  auto holder = actors::find_free(kept,
+  auto listed = actors::find_free(kept,
                                   wanted.session,
                                   wanted.id,
                                   shared.holder_id,
                                   shared.options.run_lease);
-  if (!holder)
-    return holder;
+  if (!listed)
+    return listed.error();
   const auto backend = wanted.backend.lock();
   if (backend && backend->has_run(wanted.id))
     return error(
@@ -135,7 +135,9 @@ result<std::string> find_holder(store& kept, const run_to_close& wanted) {
                   "wait for its end, or cancel it",
                   wanted.id,
                   to_string(wanted.session)));
-  return is_closing ? std::string() : *std::move(holder);
+  if (is_closing || !*listed)
+    return std::string();
+  return std::move((*listed)->holder);
 }
 
 // A recovery that came first has made its process the holder, and the close had

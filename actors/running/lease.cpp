@@ -72,20 +72,18 @@ result<std::optional<open_run>> find_open(store& kept,
                              : std::optional(std::move(*found));
 }
 
-result<std::string> find_free(store& kept,
-                              const session_key& key,
-                              const std::string& invocation_id,
-                              const std::string& own,
-                              std::chrono::nanoseconds lease) {
-  const auto listed = find_open(kept, key, invocation_id);
-  if (!listed)
-    return listed.error();
-  if (!*listed)
-    return std::string();
+result<std::optional<open_run>> find_free(store& kept,
+                                          const session_key& key,
+                                          const std::string& invocation_id,
+                                          const std::string& own,
+                                          std::chrono::nanoseconds lease) {
+  auto listed = find_open(kept, key, invocation_id);
+  if (!listed || !*listed)
+    return listed;
   const auto& holder = (*listed)->holder;
   if (holder == own || holder == left_holder(own)
       || is_free(**listed, own, lease))
-    return (*listed)->holder;
+    return listed;
   return held_elsewhere(**listed, lease);
 }
 
@@ -98,24 +96,25 @@ error no_open_run(const session_key& key, const std::string& invocation_id) {
                 invocation_id)};
 }
 
-pending<std::string> find_free(const std::shared_ptr<setup>& shared,
-                               session_key key,
-                               std::string invocation_id) {
-  return make_pending<std::string>(
+pending<std::optional<open_run>> find_free(const std::shared_ptr<setup>& shared,
+                                           session_key key,
+                                           std::string invocation_id) {
+  using found_run = std::optional<open_run>;
+  return make_pending<found_run>(
     *shared,
     [shared, key = std::move(key), id = std::move(invocation_id)](
-      completion<std::string> done) {
-      auto wanted = std::make_unique<answered<std::string>>();
+      completion<found_run> done) {
+      auto wanted = std::make_unique<answered<found_run>>();
       wanted->done = std::move(done);
       if (!admit_call(*wanted, *shared))
         return;
-      read_then_complete<std::string>(
+      read_then_complete<found_run>(
         *shared,
         std::move(wanted),
-        [shared, key, id](store& kept) -> result<std::string> {
+        [shared, key, id](store& kept) -> result<found_run> {
           // Before the read: a run that ends here may be closed meanwhile.
           if (shared->store->is_closing(key, id))
-            return std::string();
+            return found_run();
           return find_free(
             kept, key, id, shared->holder_id, shared->options.run_lease);
         });

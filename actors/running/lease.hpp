@@ -38,22 +38,22 @@ result<std::optional<open_run>> find_open(store& kept,
                                           const session_key& key,
                                           const std::string& invocation_id);
 
-/// Returns the holder of a run that is free, or is held by `own`; empty if the
-/// run is not open. Otherwise fails with `errc::busy`, and tells when to try
-/// again. Fails like `store::list_runs`, too. Blocks.
-result<std::string> find_free(store& kept,
-                              const session_key& key,
-                              const std::string& invocation_id,
-                              const std::string& own,
-                              std::chrono::nanoseconds lease);
+/// Returns a run that is free, or is held by `own`; unset if the run is not
+/// open. Otherwise fails with `errc::busy`, and tells when to try again. Fails
+/// like `store::list_runs`, too. Blocks.
+result<std::optional<open_run>> find_free(store& kept,
+                                          const session_key& key,
+                                          const std::string& invocation_id,
+                                          const std::string& own,
+                                          std::chrono::nanoseconds lease);
 
 /// Returns the error of a recovery that finds no such open run.
 error no_open_run(const session_key& key, const std::string& invocation_id);
 
 /// The same as `find_free` with the store, the holder and the lease of a
 /// runtime, which must have a store that keeps open runs.
-pending<std::string> find_free(const std::shared_ptr<setup>& shared,
-                               session_key key,
-                               std::string invocation_id);
+pending<std::optional<open_run>> find_free(const std::shared_ptr<setup>& shared,
+                                           session_key key,
+                                           std::string invocation_id);
 
 } // namespace troupe::actors

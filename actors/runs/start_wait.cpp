@@ -98,15 +98,16 @@ void start_wait::look() {
   if (!chosen_.recovers)
     return look_ahead(std::nullopt);
   find_free(shared_, chosen_.session, chosen_.invocation_id)
-    .then([weak = weak_from_this()](result<std::string> found) {
+    .then([weak = weak_from_this()](result<std::optional<open_run>> found) {
       const auto self = weak.lock();
       if (!self)
         return;
-      if (found && found->empty())
-        found = no_open_run(self->chosen_.session, self->chosen_.invocation_id);
       if (!found)
-        return self->tell(std::move(found));
-      self->look_ahead(std::move(found));
+        return self->tell(found.error());
+      if (!*found)
+        return self->tell(
+          no_open_run(self->chosen_.session, self->chosen_.invocation_id));
+      self->look_ahead(result<std::string>((*found)->holder));
     });
 }
 

@@ -719,8 +719,8 @@ BOOST_AUTO_TEST_CASE(a_run_whose_recovery_was_refused_is_given_up) {
   on.model->asked.await(1);
   const auto id = on.held_id();
   on.first.on.runtime.shut_down().value();
-  auto recovered
-    = on.second.on.runtime.recover(says("another", "1"), on.second.key, id);
+  auto recovered = on.second.on.runtime.recover(
+    sequential("both", {says("another", "1")}), on.second.key, id);
   BOOST_TEST(code_of(recovered.wait().get()) == "conflict");
   // The run is left with the next group of commits.
   BOOST_TEST(on.second.on.append(on.second.key, {{"k", 1}}) == "ok");

@@ -365,6 +365,28 @@ BOOST_AUTO_TEST_CASE(a_run_of_other_agents_can_be_given_up) {
   BOOST_TEST(runs_in(on.client).empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_run_of_another_root_agent_is_not_claimed) {
+  const auto place = make_memory_data();
+  const auto left = leave_waiting(place);
+  {
+    server_fixture other(on_place(place),
+                         {{"press", saying("editor", "back")}});
+    const auto refused
+      = other.client.post(left.path() + "/recover", json::object());
+    BOOST_TEST(code_of(refused) == "409 conflict");
+    BOOST_TEST(refused.body.find("'root'") != std::string::npos, refused.body);
+    BOOST_TEST(refused.body.find("'editor'") != std::string::npos,
+               refused.body);
+    BOOST_TEST(lists(other.client, left.id));
+  }
+  server_options options;
+  options.runs.recoveries_max = 1;
+  server_fixture on(
+    on_place(place), {{"press", saying("root", "back")}}, std::move(options));
+  BOOST_TEST(on.client.post(left.path() + "/recover", json::object()).status
+             == 202);
+}
+
 BOOST_AUTO_TEST_CASE(a_run_is_not_recovered_without_end) {
   const auto place = make_memory_data();
   const auto left = leave_waiting(place);

@@ -547,6 +547,19 @@ BOOST_AUTO_TEST_CASE(recoveries_are_counted_over_all_processes) {
   BOOST_TEST(claims_in(on) == 3U);
 }
 
+BOOST_AUTO_TEST_CASE(a_recovery_with_another_root_does_not_count) {
+  process on(ended_behind(says("old", "I am old"), "I am old"));
+  const auto events = on.events(on.key).size();
+  const run_options once{.recoveries_max = 1};
+  BOOST_TEST(on.recover(says("young", "I am young"), once) == "conflict");
+  BOOST_TEST(on.tells("'old'"), on.reason);
+  BOOST_TEST(on.tells("'young'"), on.reason);
+  BOOST_TEST(claims_in(on) == 0U);
+  BOOST_TEST(on.events(on.key).size() == events);
+  BOOST_TEST(on.recover(says("old", "I am old"), once) == "ok");
+  BOOST_TEST(claims_in(on) == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(no_run_is_recovered_more_than_never) {
   process on(ended_behind(says("a", "x"), "x"));
   BOOST_TEST(on.recover(says("a", "x"), {.recoveries_max = 0})
