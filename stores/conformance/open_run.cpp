@@ -177,6 +177,33 @@ void a_former_holder_does_not_close_a_run(run& on) {
   on.expect_same("closed by its holder", listed(on).size(), 0);
 }
 
+// A process leaves a run open by such a mark, for others to recover.
+void a_change_without_an_event_hands_a_run_over(run& on) {
+  change_maker make;
+  on.commit({make.create(key),
+             marked(make.append(key), {opening("run-1"), opening("run-2")})});
+  const auto before = session_of(on, key);
+  const auto opened = runs_in(on.kept()).at(0).opened;
+  on.commit(close_of(key, {opening("run-1", other_holder), closing("run-2")}));
+  const auto after = runs_in(on.kept());
+  on.expect_same(
+    "the runs", lines_of(after), {"press/ann/s1 run-1 writer holder-2"});
+  on.expect("its time stays", after.size() == 1 && after[0].opened == opened);
+  on.expect("the new holder is alive",
+            after.size() == 1 && after[0].silent.has_value());
+  on.expect_same("the session", session_of(on, key), before);
+  on.commit(close_of(key, {closing("run-1", first_holder)}));
+  on.expect_same("closed by the former holder", listed(on).size(), 1);
+  auto tried = make;
+  expect_kept_out(on,
+                  "by the run of the new holder",
+                  {marked(tried.append(key), {opening_alone("run-3")})},
+                  {"press/ann/s1 run-3 run-1"});
+  on.commit(close_of(key, {closing("run-1", other_holder)}));
+  on.expect_same("closed by the new holder", listed(on), json::array());
+  expect_sound(on);
+}
+
 void marks_of_one_commit_take_effect_in_order(run& on) {
   change_maker make;
   on.commit({make.create(key),
@@ -634,6 +661,7 @@ std::vector<conformance_check> open_run_checks() {
     TROUPE_CHECK(closes_of_missing_runs_have_no_effect),
     TROUPE_CHECK(a_second_opening_replaces_the_holder),
     TROUPE_CHECK(a_former_holder_does_not_close_a_run),
+    TROUPE_CHECK(a_change_without_an_event_hands_a_run_over),
     TROUPE_CHECK(marks_of_one_commit_take_effect_in_order),
     TROUPE_CHECK(a_refused_commit_opens_and_closes_nothing),
     TROUPE_CHECK(runs_go_with_their_session),

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,7 @@ enum class mistake : std::uint8_t {
   other_sessions,
   few_ids,
   always_lost,
+  lost_holders,
 };
 
 class wrong_store : public user_store {
@@ -80,6 +82,8 @@ public:
 
   result<commit_outcome>
   commit(std::span<const store_change> changes) override {
+    if (made_ == mistake::lost_holders)
+      return user_store::commit(only_closing(changes));
     auto outcome = user_store::commit(changes);
     if (outcome && outcome->moved.empty())
       for (const auto& change : changes)
@@ -116,6 +120,18 @@ public:
   }
 
 private:
+  // Takes changes of kind `close_runs` for ones that close, whatever their
+  // marks say.
+  static std::vector<store_change>
+  only_closing(std::span<const store_change> changes) {
+    std::vector<store_change> made(changes.begin(), changes.end());
+    for (auto& change : made)
+      if (change.kind == change_kind::close_runs)
+        for (auto& mark : change.runs)
+          mark.opens = false;
+    return made;
+  }
+
   bool matches(const owner_name& owner,
                const event& said,
                const session_key& key,
@@ -185,6 +201,8 @@ BOOST_AUTO_TEST_CASE(mistakes_are_noticed) {
     has(noticed_by(mistake::few_ids), "all_ids_of_a_long_session_load"));
   BOOST_TEST(
     has(noticed_by(mistake::always_lost), "nothing_is_lost_while_all_is_kept"));
+  BOOST_TEST(has(noticed_by(mistake::lost_holders),
+                 "a_change_without_an_event_hands_a_run_over"));
 }
 
 // An event may have a megabyte, so the default method must not load all events
