@@ -31,8 +31,8 @@ class workflow_fold;
 /// State of a node, of one of its visits, or of a workflow.
 enum class node_state : std::uint8_t {
   unreached, ///< No edge to the node was followed yet.
-  waiting,   ///< Waits for a free lane, for its next attempt, or, as a join,
-             ///< for other inputs.
+  waiting,   ///< Waits for a time, a free lane, its next attempt, or, as a
+             ///< join, for other inputs.
   running,   ///< Runs.
   paused,    ///< Its agent, function or tool waits for an answer. A map: all
              ///< items that have not ended do.
@@ -83,8 +83,8 @@ struct visit_progress {
   std::optional<timestamp> began = {};
   /// Time of the event that ended it, or of its last failure.
   std::optional<timestamp> ended = {};
-  /// Latest time at which the next attempt of a waiting visit begins, if a lane
-  /// is free.
+  /// Of a waiting visit: the time until which its function waits, or the latest
+  /// time at which its next attempt begins, if a lane is free.
   std::optional<timestamp> due = {};
 };
 
@@ -153,9 +153,9 @@ json to_json(const workflow_view& shown);
 /// A visit runs as soon as the schedule may start it, unless as many nodes run
 /// as `workflow_options::lanes_max` and `run_options::lanes_max` allow. A
 /// paused visit, and one that waits for its next attempt, takes no lane. No
-/// event tells that the wait before an attempt is over: a visit with
-/// `node_retry::first_delay` 0 runs at once, and another one is `waiting` until
-/// an event of it comes. `due` tells when this is over at the latest. If
+/// event tells that a wait, also one before an attempt, is over: but for a
+/// `node_retry::first_delay` of 0, the visit is `waiting` until an event of it
+/// comes. `due` tells when the wait is over, at the latest. If
 /// several nodes fail at nearly the same time below a limit of lanes, the
 /// events do not tell the order of the next starts: `running` and `waiting` may
 /// then be exchanged between visits until one of them ends.

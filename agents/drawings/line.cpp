@@ -2,10 +2,13 @@
 
 #include "troupe/core/support/hidden_characters.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace troupe::drawings {
 
@@ -51,6 +54,13 @@ std::string line_of(std::string_view text, std::size_t characters_max) {
       line += bytes;
   }
   return line;
+}
+
+std::string time_words(timestamp at) {
+  const auto seconds
+    = std::chrono::ceil<std::chrono::seconds>(at.time_since_epoch()).count();
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
 std::string_view to_string(relation how) noexcept {

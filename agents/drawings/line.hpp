@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/agents/drawings/diagram.hpp"
+#include "troupe/core/event.hpp"
 
 #include <cstddef>
 #include <string>
@@ -15,6 +16,9 @@ namespace troupe::drawings {
 /// character that a terminal obeys or does not show becomes its number, such as
 /// `\u202e`, and a byte that is not UTF-8 such as `\xff`.
 std::string line_of(std::string_view text, std::size_t characters_max);
+
+/// Returns a time, rounded up, such as "2026-11-28 07:30:05 UTC".
+std::string time_words(timestamp at);
 
 /// Returns the words of a relation, such as "hands over to".
 std::string_view to_string(relation how) noexcept;

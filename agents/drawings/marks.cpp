@@ -1,5 +1,6 @@
 #include "troupe/agents/drawings/marks.hpp"
 
+#include "troupe/agents/drawings/line.hpp"
 #include "troupe/agents/turns/node_event.hpp"
 
 #include <fmt/format.h>
@@ -68,6 +69,8 @@ std::string words_of(const node_progress& shown, const workflow_view& in) {
   if (!shown.visit)
     return words;
   const auto& visit = in.visits[*shown.visit];
+  if (visit.due)
+    words += " until " + time_words(*visit.due);
   if (visit.number > 1)
     words += fmt::format(", visit {}", visit.number);
   if (visit.attempt > 1)

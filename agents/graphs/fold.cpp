@@ -1,6 +1,8 @@
 #include "troupe/agents/graphs/fold.hpp"
 
+#include "troupe/agents/turns/recovery.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/lanes/event_place.hpp"
 #include "troupe/core/rewind.hpp"
 
 #include <fmt/format.h>
@@ -26,6 +28,27 @@ std::string name_in(const std::string& path) {
   const auto slash = path.rfind('/');
   const auto from = slash == std::string::npos ? 0 : slash + 1;
   return path.substr(from, path.rfind('@') - from);
+}
+
+// The id of a run, and the path of a visit in it.
+struct visit_name {
+  std::string run;
+  std::string path;
+};
+
+// The visit whose body has emitted an event, by its id: `run/path/number`. The
+// number, and the path of a visit that ran again after a rewind, may end with
+// `~` and a number.
+std::optional<visit_name> visit_in_id(const std::string& id) {
+  const auto first = id.find('/');
+  const auto last = id.rfind('/');
+  if (first == last)
+    return std::nullopt;
+  visit_name read{id.substr(0, first), id.substr(first + 1, last - first - 1)};
+  if (const auto mark = read.path.find_last_of("~/");
+      mark != std::string::npos && read.path[mark] == '~')
+    read.path.resize(mark);
+  return read;
 }
 
 // The longest wait before the attempt behind this one.
@@ -88,7 +111,8 @@ result<void> workflow_fold::add(const event_ptr& said) {
   if (!tells_of_workflows && workflows_.empty())
     return {};
   if (tells_of_workflows || !said->long_running_tool_ids.empty()
-      || !said->content.parts.empty() || !said->actions.extra.is_null())
+      || !said->content.parts.empty() || !said->actions.extra.is_null()
+      || visit_in_id(said->id))
     kept_.emplace_back(count_, said);
   return take(*said);
 }
@@ -123,8 +147,12 @@ result<void> workflow_fold::take(const event& said) {
     cancel_paused(said);
   else if (const auto message = released_in(said); !message.empty())
     reopen(message);
-  else
+  else if (fact_in(said, due_fact) != nullptr)
+    begin_wait(said);
+  else {
+    end_wait(said);
     take_calls(said);
+  }
   return {};
 }
 
@@ -371,6 +399,49 @@ void workflow_fold::go_on_after_failure(instance& on, const event& said) {
     }
 }
 
+// The body of a visit waits for a time. An item of a map has no visit here.
+void workflow_fold::begin_wait(const event& said) {
+  const auto* due = fact_in(said, due_fact);
+  const auto named = visit_in_id(said.id);
+  if (!named || !due->is_number_integer())
+    return;
+  const auto found = visits_by_path_.find({named->run, named->path});
+  if (found == visits_by_path_.end())
+    return;
+  auto& on = workflows_[found->second.workflow];
+  auto& waits = on.visits[found->second.visit];
+  if (!waits.is_active)
+    return;
+  run(on, waits);
+  waits.shown.state = node_state::waiting;
+  waits.shown.due
+    = timestamp(std::chrono::microseconds(due->get<std::int64_t>()));
+  waits.is_asleep = true;
+}
+
+// A body that waits emits nothing, so an event on its branch or below is one of
+// the body behind its wait, or of an agent that it runs then. A recovered body
+// goes on waiting.
+void workflow_fold::end_wait(const event& said) {
+  if (by_branch_.empty() || said.author == "user" || said.author == "system"
+      || claims_run(said))
+    return;
+  for (std::string_view branch = said.branch;;) {
+    if (const auto found = by_branch_.find(branch); found != by_branch_.end())
+      for (const auto& each : found->second) {
+        auto& on = workflows_[each.workflow];
+        auto& waits = on.visits[each.visit];
+        if (waits.is_asleep && on.invocations.back() == said.invocation_id)
+          return run(on, waits);
+      }
+    if (branch.empty())
+      return;
+    const auto dot = branch.rfind('.');
+    branch = dot == std::string_view::npos ? std::string_view()
+                                           : branch.substr(0, dot);
+  }
+}
+
 // Takes questions, their answers, and other events of agents in a visit.
 void workflow_fold::take_calls(const event& said) {
   for (const auto& each : said.content.parts) {
@@ -611,6 +682,7 @@ void workflow_fold::run(instance& on, visit& again) {
   again.shown.ended.reset();
   again.shown.due.reset();
   again.is_due = false;
+  again.is_asleep = false;
   lend(on, again);
 }
 
@@ -636,6 +708,7 @@ void workflow_fold::finish(instance& on,
   ended.shown.due.reset();
   take_back(on, ended);
   ended.is_due = false;
+  ended.is_asleep = false;
   for (const auto& [id, item] : ended.asks)
     asks_.erase(id);
   ended.asks.clear();

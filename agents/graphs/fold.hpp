@@ -67,7 +67,8 @@ private:
     bool is_planned = true; // The schedule has started it.
     bool is_active = true;
     bool has_lane = false;
-    bool is_due = false; // Its next attempt needs a lane.
+    bool is_due = false;    // Its next attempt needs a lane.
+    bool is_asleep = false; // Its function waits for a time, on its lane.
     // Ids of its open calls, with the number of the item that asks; 0: none.
     std::map<std::string, std::uint64_t> asks;
     std::set<std::uint64_t> items_over; // Numbers of ended items of a map.
@@ -115,6 +116,8 @@ private:
   static void end_by(instance& on, error why, const event& said);
   void fail(instance& on, const workflow_record& told, const event& said);
   void close(instance& on, const event& said);
+  void begin_wait(const event& said);
+  void end_wait(const event& said);
   void take_calls(const event& said);
   void ask(const visit_place& where, std::uint64_t item, const event& said);
   static bool is_waiting(const visit& which);

@@ -23,8 +23,10 @@ void workflow_fold::show_visits(const instance& on,
                                 bool is_dead) const {
   for (const auto& each : on.visits) {
     auto& shown = made.visits.emplace_back(each.shown);
-    if (!is_over(shown.state) && is_dead)
+    if (!is_over(shown.state) && is_dead) {
       shown.state = node_state::cancelled;
+      shown.due.reset();
+    }
   }
   if (!on.schedule)
     return;

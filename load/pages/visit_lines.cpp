@@ -66,6 +66,8 @@ std::string routes_in(const visit_progress& visit) {
 std::string words_about(const visit_progress& visit) {
   auto words = took(visit.began, visit.ended);
   words += to_string(visit.state);
+  if (visit.due)
+    words += " until " + drawings::time_words(*visit.due);
   if (visit.attempt > 1)
     words += fmt::format(" in attempt {}", visit.attempt);
   if (visit.items > 0)

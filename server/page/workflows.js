@@ -93,7 +93,9 @@ function visitOf(workflow, node) {
 
 function nodeWords(workflow, node) {
   const visit = visitOf(workflow, node);
-  return [stateWords(node.state), visit?.number > 1 ? `visit ${visit.number}` : null,
+  const state = visit?.due ? `${stateWords(node.state)} until ${timeOf(visit.due)}`
+    : stateWords(node.state);
+  return [state, visit?.number > 1 ? `visit ${visit.number}` : null,
     visit?.attempt > 1 ? `attempt ${visit.attempt}` : null].filter(Boolean).join(", ");
 }
 

@@ -2,6 +2,7 @@
 // on, and for each kind of event.
 
 #include "troupe/agents/drawing.hpp"
+#include "troupe/agents/turns/recovery.hpp"
 #include "troupe/agents/workflow_progress.hpp"
 
 #include "../runtime/pause_fixture.hpp"
@@ -367,6 +368,73 @@ BOOST_AUTO_TEST_CASE(attempts_are_counted_and_wait) {
   }
   BOOST_TEST(lines[2] == "w@1 failed: a=failed\n");
   BOOST_TEST(lines.back() == "w@1 done: a=done\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_function_that_waits_for_a_time_is_waiting) {
+  agent_fixture on;
+  // This time has passed, so the wait ends at once.
+  const timestamp due(1s);
+  const auto node = does(
+    "a", [due](node_context& context) -> task<std::optional<node_output>> {
+      co_await context.sleep_until(due);
+      co_await context.emit(text("{}", "awake"));
+      co_return node_output(1);
+    });
+  const auto root
+    = workflow({.name = "w", .nodes = {node}, .edges = {{"START", "a"}}});
+  BOOST_TEST(on.perform(root).find("| ok") != std::string::npos);
+  const auto all = on.events(on.key);
+  BOOST_TEST(lines_of(root, all)
+               == std::vector<std::string>({
+                 "w@1 running: a=running\n",
+                 "w@1 running: a=waiting\n",
+                 "w@1 running: a=running\n",
+                 "w@1 running: a=done\n",
+                 "w@1 done: a=done\n",
+               }),
+             boost::test_tools::per_element());
+  for (auto seen : {0, 1}) {
+    workflow_progress shown
+      = seen == 0 ? workflow_progress(root) : workflow_progress();
+    for (std::size_t index = 0; index < 3; ++index)
+      BOOST_TEST(shown.add(all[index]).has_value());
+    // Another process goes on with the run, and so with the wait.
+    auto claim = make_claim_event("w", all[2]->invocation_id, "another");
+    number_claim(claim, 1);
+    BOOST_TEST(
+      shown.add(std::make_shared<const event>(std::move(claim))).has_value());
+    const auto views = shown.workflows();
+    const auto& visit = views.front().visits.front();
+    BOOST_TEST((visit.state == node_state::waiting));
+    BOOST_TEST((visit.due == due));
+    BOOST_TEST(to_json(views.front())["visits"][0]["due"] == 1);
+    const auto drawn = to_text(root, views);
+    BOOST_TEST(drawn.find("a (function, waiting until 1970-01-01 00:00:01 UTC)")
+                 != std::string::npos,
+               drawn);
+  }
+}
+
+// The other items may run meanwhile.
+BOOST_AUTO_TEST_CASE(a_map_runs_while_its_items_wait) {
+  agent_fixture on;
+  const node_function work
+    = [](node_context& context) -> task<std::optional<node_output>> {
+    co_await context.sleep_until(timestamp(1s));
+    co_return node_output(context.input());
+  };
+  const auto root
+    = workflow({.name = "w",
+                .nodes = {{.name = "a", .work = map_over{.work = work}}},
+                .edges = {{"START", "a"}}});
+  BOOST_TEST(on.perform(root).find("| ok") != std::string::npos);
+  BOOST_TEST(lines_of(root, on.events(on.key))
+               == std::vector<std::string>({
+                 "w@1 running: a=running\n",
+                 "w@1 running: a=done\n",
+                 "w@1 done: a=done\n",
+               }),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_cancels_the_others) {
