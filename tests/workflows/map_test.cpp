@@ -283,6 +283,64 @@ BOOST_AUTO_TEST_CASE(no_item_starts_after_a_failure) {
   BOOST_TEST(most->load() < 2'000);
 }
 
+// The items behind the one that fails keep their lanes, so that no more than
+// seven of them can start before the failure is known.
+BOOST_AUTO_TEST_CASE(ten_thousand_items_stop_at_a_failure_and_go_on) {
+  agent_fixture on;
+  constexpr int count = 10'000;
+  constexpr int bad = 4'999;
+  constexpr int lanes = 8;
+  const auto called = no_calls();
+  const node_function work
+    = [called](node_context& context) -> task<std::optional<node_output>> {
+    const auto item = context.input().get<int>();
+    const bool is_first = context.attempt() == 1;
+    called->add(json::array({item, context.attempt()}));
+    // The list in the state is not that of the map.
+    if (item == 0)
+      context.state().set("items", json::array());
+    if (is_first && item == bad)
+      throw error(errc::tool_failed, "broken");
+    if (is_first && item > bad)
+      co_await context.sleep(24h);
+    co_return node_output(2 * item);
+  };
+  auto node = each_of({.work = work, .lanes_max = lanes});
+  node.retry = {.attempts_max = 2, .first_delay = 0ms};
+  const auto root = workflow({.name = "w",
+                              .nodes = {function("list",
+                                                 [](node_context& context) {
+                                                   context.state().set(
+                                                     "items", numbers(count));
+                                                   return numbers(count);
+                                                 }),
+                                        node},
+                              .edges = {{"START", "list"}, {"list", "each"}},
+                              .output_key = "out"});
+  BOOST_TEST(on.perform(root).ends_with("| ok"));
+  BOOST_TEST(failed(on, on.key) == "each@1#1 tool_failed ");
+  int last = 0; // Of the first attempt.
+  std::vector<int> times(count);
+  const auto all = called->taken();
+  for (const auto& each : all) {
+    const auto item = each[0].get<int>();
+    ++times[static_cast<std::size_t>(item)];
+    if (each[1] == 1)
+      last = std::max(last, item);
+  }
+  BOOST_TEST(last < bad + lanes);
+  BOOST_TEST(std::ranges::count(times, 0) == 0);
+  // Only items that had a lane when the failure came run a second time.
+  BOOST_TEST(times[bad] == 2);
+  BOOST_TEST(all.size() <= static_cast<std::size_t>(count + lanes));
+  auto doubled = json::array();
+  for (int each = 0; each < count; ++each)
+    doubled.push_back(2 * each);
+  const auto state = on.state_now();
+  BOOST_TEST((state.at("out") == doubled));
+  BOOST_TEST(state.at("items") == json::array());
+}
+
 BOOST_AUTO_TEST_CASE(items_that_have_ended_do_not_run_in_the_next_attempt) {
   agent_fixture on;
   const auto called = no_calls();

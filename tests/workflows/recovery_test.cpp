@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -1329,6 +1330,126 @@ BOOST_AUTO_TEST_CASE(a_node_that_failed_for_good_is_not_called_again) {
   BOOST_TEST(on.tells("not yet"), on.reason);
   BOOST_TEST(count->of("node:n") == 0);
   BOOST_TEST(show_events(on.events(on.key), false) == events);
+}
+
+// -- cancelled fan-outs ----
+
+namespace {
+
+/// How many bodies run at once. Thread-safe.
+class crowd {
+public:
+  void enter() {
+    const std::lock_guard guard(mutex_);
+    most_ = std::max(most_, ++now_);
+  }
+
+  void leave() {
+    const std::lock_guard guard(mutex_);
+    --now_;
+  }
+
+  int now() const {
+    const std::lock_guard guard(mutex_);
+    return now_;
+  }
+
+  int most() const {
+    const std::lock_guard guard(mutex_);
+    return most_;
+  }
+
+private:
+  mutable std::mutex mutex_;
+  int now_ = 0;
+  int most_ = 0;
+};
+
+/// One body in a crowd, while it runs.
+struct visitor {
+  explicit visitor(std::shared_ptr<crowd> where) : in(std::move(where)) {
+    in->enter();
+  }
+
+  ~visitor() { in->leave(); }
+
+  visitor(const visitor&) = delete;
+  visitor& operator=(const visitor&) = delete;
+
+  const std::shared_ptr<crowd> in;
+};
+
+constexpr int wide_size = 1'000;
+
+/// A fan-out of nodes on four lanes. Those from number `held` on wait for long.
+agent wide_graph(const counter& count,
+                 const std::shared_ptr<crowd>& all,
+                 const std::shared_ptr<tally>& waiting,
+                 int held) {
+  workflow_options options;
+  options.name = "w";
+  options.lanes_max = 4;
+  for (int number = 0; number < wide_size; ++number) {
+    const auto name = "n" + std::to_string(number);
+    options.nodes.push_back(function(
+      name, [=](node_context& context) -> task<std::optional<node_output>> {
+        const visitor here(all);
+        count->add(name);
+        if (number >= held) {
+          waiting->add();
+          co_await context.sleep(24h);
+        }
+        co_return node_output(number);
+      }));
+    options.edges.push_back({workflow_start, name});
+  }
+  return workflow(std::move(options));
+}
+
+std::set<std::string> ended_nodes(process& on) {
+  std::set<std::string> names;
+  for (const auto& each : on.events(on.key))
+    if (const auto said = record_in(*each);
+        said && said->is == workflow_record::kind::end)
+      names.insert(said->node);
+  return names;
+}
+
+} // namespace
+
+// The process ends before it has closed the cancelled run.
+BOOST_AUTO_TEST_CASE(a_cancelled_fan_out_goes_on_with_the_nodes_that_are_left) {
+  process first;
+  first.open();
+  const auto all = std::make_shared<crowd>();
+  const auto waiting = std::make_shared<tally>();
+  auto started
+    = first.runtime.run(wide_graph(make_counter(), all, waiting, 300),
+                        first.key,
+                        user_message("go"));
+  waiting->await(4);
+  started.cancel();
+  BOOST_TEST(code_of(started.wait().get()) == "cancelled");
+  BOOST_TEST(all->most() == 4);
+  BOOST_TEST(all->now() == 0);
+  BOOST_TEST(waiting->count() == 4U);
+  const auto ended = ended_nodes(first);
+  BOOST_TEST(ended.size() == 300U);
+  const auto changes = first.log->taken();
+  process second(place_with(changes, changes.size()));
+  const auto again = make_counter();
+  const auto later = std::make_shared<crowd>();
+  BOOST_TEST(second.recover(wide_graph(again, later, waiting, wide_size))
+               == "ok",
+             second.reason);
+  BOOST_TEST(later->most() <= 4);
+  int wrong = 0;
+  for (int number = 0; number < wide_size; ++number) {
+    const auto name = "n" + std::to_string(number);
+    wrong += again->of(name) == (ended.contains(name) ? 0 : 1) ? 0 : 1;
+  }
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST(ended_nodes(second).size() == static_cast<unsigned>(wide_size));
 }
 
 // -- waits ----

@@ -247,6 +247,15 @@ BOOST_AUTO_TEST_CASE(two_edges_for_two_routes_make_two_visits) {
              == "ab");
 }
 
+BOOST_AUTO_TEST_CASE(a_route_that_is_given_twice_is_followed_once) {
+  BOOST_TEST(play({{"a", "b", "c"},
+                   {},
+                   {{"START", "a"}, {"a", "b", {"x"}}, {"a", "c", {"y"}}},
+                   {{"a", {nullptr, {"x", "x"}}}}})
+               .line
+             == "ab");
+}
+
 BOOST_AUTO_TEST_CASE(a_join_in_a_cycle_fires_once_in_each_round) {
   const auto made = play({{"a", "b", "c", "j", "d"},
                           {{"j", {}}},

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -409,6 +410,53 @@ BOOST_AUTO_TEST_CASE(a_node_that_fails_for_good_ends_the_workflow) {
   BOOST_TEST(ends(on, on.key) == "");
 }
 
+// The clock stands still, so the run ends only if the failure stops the other
+// node. No machine is too slow for this.
+BOOST_AUTO_TEST_CASE(a_failure_stops_a_node_that_waits) {
+  runtime_options chosen;
+  chosen.environment = std::make_shared<simulated_environment>(1);
+  agent_fixture on(std::move(chosen));
+  const auto begun = std::make_shared<tally>();
+  const auto refused = std::make_shared<tally>();
+  const auto slow = function(
+    "b", [=](node_context& context) -> task<std::optional<node_output>> {
+      begun->add();
+      bool is_stopped = false;
+      try {
+        co_await context.sleep(10s);
+      } catch (const error&) {
+        is_stopped = true;
+      }
+      context.state().set("late", is_stopped);
+      try {
+        co_await context.emit(text("{}", "late"));
+      } catch (const error&) {
+        refused->add();
+      }
+      co_return node_output("late");
+    });
+  tool_options options;
+  options.name = "c";
+  options.parameters = json::object(
+    {{"type", "object"},
+     {"properties",
+      json::object({{"word", json::object({{"type", "string"}})}})}});
+  options.run = [begun](const json&, tool_context&) -> json {
+    begun->await(1);
+    throw error(errc::tool_failed, "broken");
+  };
+  const auto root = workflow(
+    {.name = "w",
+     .nodes = {slow, {.name = "c", .work = tool(std::move(options))}},
+     .edges = {{"START", "b"}, {"START", "c"}}});
+  BOOST_TEST(on.perform(root).find("| tool_failed") != std::string::npos);
+  BOOST_TEST(on.last_reason().find("node 'c' of workflow 'w' failed: ") == 0U,
+             on.last_reason());
+  BOOST_TEST(refused->count() == 1U);
+  BOOST_TEST(!on.state_now().contains("late"));
+  BOOST_TEST(ends(on, on.key) == "");
+}
+
 BOOST_AUTO_TEST_CASE(only_the_named_errors_are_tried_again) {
   agent_fixture on;
   auto node = fails_before("a", 2);
@@ -627,6 +675,87 @@ BOOST_AUTO_TEST_CASE(a_changed_graph_cannot_go_on) {
   on.waits = {on.events(on.key)[2]->long_running_tool_ids.at(0)};
   BOOST_TEST(on.answer(root, {{"ticket", 7}}).find("| ok")
              != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(another_body_goes_on_and_another_structure_does_not) {
+  pause_fixture on;
+  const auto asker = one_call("asker", order());
+  const auto made = [&asker](workflow_node last,
+                             std::vector<workflow_edge> more) {
+    std::vector<workflow_edge> edges
+      = {{"START", "asker"}, {"asker", "c"}, {"c", last.name}};
+    edges.insert(edges.end(), more.begin(), more.end());
+    return workflow({.name = "w",
+                     .nodes = {{.work = asker}, passes("c"), std::move(last)},
+                     .edges = std::move(edges)});
+  };
+  on.go(made(passes("d"), {}));
+  const auto id = on.waits.at(0);
+  const auto renamed = made(passes("e"), {});
+  const auto more_edges = made(passes("d"), {{"asker", "d"}});
+  for (const auto& changed : {renamed, more_edges}) {
+    on.waits = {id};
+    BOOST_TEST(on.answer(changed, {{"ticket", 7}}).find("| conflict")
+               != std::string::npos);
+    BOOST_TEST(on.last_reason().find("workflow 'w'") != std::string::npos,
+               on.last_reason());
+    BOOST_TEST(ends(on, on.key) == "");
+  }
+  on.waits = {id};
+  const auto other_body
+    = function("d", [](node_context&) { return json("new"); });
+  BOOST_TEST(on.answer(made(other_body, {}), {{"ticket", 7}}).find("| ok")
+             != std::string::npos);
+  BOOST_TEST(ends(on, on.key).find(R"x(w@1/d@1="new")x") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(runs_of_one_session_at_once_mix_nothing) {
+  agent_fixture on;
+  const auto begun = std::make_shared<tally>();
+  const auto meets = function(
+    "a", [begun](node_context& context) -> task<std::optional<node_output>> {
+      begun->add();
+      while (begun->count() < 2)
+        co_await context.sleep(1ms);
+      co_return node_output(context.input());
+    });
+  const auto root = workflow({.name = "w",
+                              .nodes = {meets, passes("b")},
+                              .edges = {{"START", "a"}, {"a", "b"}}});
+  const run_options beside{.policy = run_policy::interleave};
+  auto one = on.runtime.run(root, on.key, {"one"}, beside);
+  auto two = on.runtime.run(root, on.key, {"two"}, beside);
+  const std::string first = one.invocation_id();
+  const std::string second = two.invocation_id();
+  BOOST_TEST(on.show(std::move(one)).ends_with("| ok"));
+  BOOST_TEST(on.show(std::move(two)).ends_with("| ok"));
+  std::map<std::string, std::string> found; // By run.
+  for (const auto& each : on.events(on.key))
+    if (const auto said = record_in(*each);
+        said && said->is == workflow_record::kind::end) {
+      BOOST_TEST(each->invocation_id == said->at.run);
+      found[said->at.run] += path_of(said->at, said->node, said->ordinal) + "="
+                             + to_text(said->data) + " ";
+    }
+  BOOST_TEST(found.size() == 2U);
+  BOOST_TEST(found[first] == R"x(w@1/a@1="one" w@1/b@1="b(\"one\")" )x");
+  BOOST_TEST(found[second] == R"x(w@1/a@1="two" w@1/b@1="b(\"two\")" )x");
+}
+
+BOOST_AUTO_TEST_CASE(nodes_of_one_name_on_two_levels_have_their_own_paths) {
+  agent_fixture on;
+  const auto inner = workflow(
+    {.name = "inner", .nodes = {passes("a")}, .edges = {{"START", "a"}}});
+  const auto root
+    = workflow({.name = "w",
+                .nodes = {function("a", [](node_context&) { return json(1); }),
+                          {.work = inner}},
+                .edges = {{"START", "a"}, {"a", "inner"}}});
+  BOOST_TEST(on.perform(root).ends_with("| ok"));
+  BOOST_TEST(ends(on, on.key)
+             == R"x(w@1/a@1=1 w@1/inner@1/inner@1/a@1="a(1)" )x"
+                R"x(w@1/inner@1/inner@1="a(1)". w@1/inner@1="a(1)" )x"
+                R"x(w@1="a(1)". )x");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
