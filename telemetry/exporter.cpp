@@ -62,16 +62,19 @@ plugin exporter::watcher() const {
   plugin made;
   made.name = "telemetry";
   const auto on = parts_;
-  made.before_run
-    = [on](callback_context& context) { on->observer->begin_run(context); };
+  const auto of = on->observer->add_runtime();
+  made.before_run = [on, of](callback_context& context) {
+    on->observer->begin_run(of, context);
+  };
   made.after_run
     = [on](callback_context& context) { on->observer->end_run(context); };
   made.on_run_error
     = [on](const readonly_context& context, const error& failure) {
         on->observer->fail_run(context, failure);
       };
-  made.before_agent
-    = [on](callback_context& context) { on->observer->begin_agent(context); };
+  made.before_agent = [on, of](callback_context& context) {
+    on->observer->begin_agent(of, context);
+  };
   made.after_agent
     = [on](callback_context& context) { on->observer->end_agent(context); };
   made.on_agent_error
@@ -82,9 +85,10 @@ plugin exporter::watcher() const {
     if (!started)
       on->observer->leave_agent(name);
   };
-  made.before_model = [on](callback_context& context, model_request& request) {
-    on->observer->begin_model(context, request);
-  };
+  made.before_model
+    = [on, of](callback_context& context, model_request& request) {
+        on->observer->begin_model(of, context, request);
+      };
   made.after_model = [on](callback_context& context, model_response& response) {
     on->observer->end_model(context, response);
   };
@@ -93,10 +97,10 @@ plugin exporter::watcher() const {
                              const error& failure) {
     on->observer->fail_model(context, failure);
   };
-  made.before_tool = [on](const tool& which,
-                          json& args,
-                          tool_context& context) -> std::optional<json> {
-    on->observer->begin_tool(which, args, context);
+  made.before_tool = [on, of](const tool& which,
+                              json& args,
+                              tool_context& context) -> std::optional<json> {
+    on->observer->begin_tool(of, which, args, context);
     return std::nullopt;
   };
   made.after_tool = [on](const tool&,
@@ -118,8 +122,8 @@ plugin exporter::watcher() const {
     on->observer->hear(said);
     return std::nullopt;
   };
-  made.close = [on] {
-    on->observer->end_all();
+  made.close = [on, of] {
+    on->observer->end_all(of);
     // Records that the receiver does not take in time are lost.
     static_cast<void>(on->line.flush(on->close_timeout));
   };

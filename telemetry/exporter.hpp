@@ -48,10 +48,12 @@ public:
   /// begin. Agents of toolsets are not found.
   void describe(const agent& root, const std::string& app = {});
 
-  /// Makes the plugin, whose name is `telemetry`. It changes no run. As the
-  /// first one of the runtime it sees everything: a plugin before it may answer
-  /// in its place. When the runtime shuts down, it sends the records that are
-  /// left, for `options::close_timeout` at most.
+  /// Makes the plugin of one runtime, whose name is `telemetry`; each runtime
+  /// needs one of its own, whose runs it ends. The plugin sets the spans of
+  /// contexts (`callback_context::set_trace`) and of requests to models, and
+  /// changes no run. As the first one of the runtime it sees everything: a
+  /// plugin before it may answer in its place. When the runtime shuts down, it
+  /// sends the records that are left, for `options::close_timeout` at most.
   plugin watcher() const;
 
   /// Sends all records of ended work, and the histograms, now, and drops those

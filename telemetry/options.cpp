@@ -166,9 +166,19 @@ void read_receiver(reader& from,
                    const std::string& kind,
                    const std::string& path,
                    receiver& into) {
+  from.with("SSL_CERT_FILE", [&](const std::string& file) {
+    into.certificates = file;
+    return result<void>();
+  });
   const std::string all = "OTEL_EXPORTER_OTLP_";
   const auto own = all + kind + "_";
   from.with(all + "ENDPOINT", [&](std::string url) -> result<void> {
+    // Paths are appended. The query may be a secret, so it is not shown.
+    if (url.find_first_of("?#") != std::string::npos)
+      return wrong_value(all + "ENDPOINT",
+                         "a URL to which paths are appended has no query and "
+                         "no fragment; set the URL of each kind of record "
+                         "instead, such as OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
     while (url.ends_with('/'))
       url.pop_back();
     into.url = url + path;

@@ -198,7 +198,8 @@ run_observer::find_run(const readonly_context& context) const {
   return found == runs_.end() ? nullptr : found->second;
 }
 
-run_observer::run_ptr run_observer::open(const callback_context& context) {
+run_observer::run_ptr run_observer::open(std::size_t of,
+                                         const callback_context& context) {
   if (is_over_)
     return nullptr;
   if (auto known = find_run(context))
@@ -206,6 +207,7 @@ run_observer::run_ptr run_observer::open(const callback_context& context) {
   if (runs_.size() >= runs_max)
     return nullptr;
   auto run = std::make_shared<open_run>();
+  run->of = of;
   run->id = context.invocation_id();
   run->app = context.session().app;
   run->session = context.session().id;
@@ -238,10 +240,9 @@ span_id run_observer::parent_of(const open_run& run,
   return above->made.id;
 }
 
-run_observer::agent_ptr
-run_observer::open(open_run& run,
-                   const invocation_context& context,
-                   std::vector<std::pair<agent_ptr, std::stop_token>>& added) {
+run_observer::agent_ptr run_observer::open(open_run& run,
+                                           const invocation_context& context,
+                                           added_agents& added) {
   // A node of a workflow has a context, too, whose name is that of the
   // workflow.
   const bool is_agent = !context.place().empty()
@@ -356,7 +357,7 @@ void run_observer::end(open_run& run,
   run.agents.erase(found);
   ended.agents.push_back(agent);
   if (agent->stopped != 0)
-    --stopped_agents_;
+    forget_stopped(agent);
   end_model_call(
     run,
     *agent,
@@ -444,6 +445,37 @@ void run_observer::end(const run_ptr& run,
 
 // -- cancellations ------------------------------------------------------------
 
+void run_observer::forget_stopped(const agent_ptr& agent) {
+  const auto found = stopped_agents_.find(agent->name);
+  if (found == stopped_agents_.end())
+    return;
+  found->second.erase(agent);
+  if (found->second.empty())
+    stopped_agents_.erase(found);
+}
+
+// A recovered run may begin with any of its hooks. Its own stop is that of the
+// root agent: a lane may be stopped alone. Requires that `mutex_` is not held.
+void run_observer::follow_stops(const run_ptr& run,
+                                const invocation_context& context,
+                                const added_agents& added) {
+  if (!run)
+    return;
+  bool is_first = false;
+  {
+    const std::lock_guard guard(mutex_);
+    is_first = !std::exchange(run->is_followed, true);
+  }
+  if (is_first) {
+    const auto* root = &context;
+    while (root->caller() != nullptr)
+      root = root->caller();
+    follow_stop(run, root->stop());
+  }
+  for (const auto& [agent, token] : added)
+    follow_stop(run, agent, token);
+}
+
 // No hook tells that a run or a lane was cancelled. Requires that `mutex_` is
 // not held: the callback is called at once if the stop was requested before.
 void run_observer::follow_stop(const run_ptr& run,
@@ -477,55 +509,61 @@ void run_observer::follow_stop(const run_ptr& run,
 void run_observer::follow_stop(const run_ptr& run,
                                const agent_ptr& agent,
                                const std::stop_token& token) {
-  agent->stop.emplace(token,
-                      [weak = weak_from_this(),
-                       left = std::weak_ptr(run),
-                       of = std::weak_ptr(agent)] {
-                        const auto self = weak.lock();
-                        const auto in = left.lock();
-                        const auto stopped = of.lock();
-                        if (!self || !in || !stopped)
-                          return;
-                        const std::lock_guard guard(self->mutex_);
-                        const auto found = in->agents.find(stopped->place);
-                        if (found == in->agents.end()
-                            || found->second != stopped
-                            || stopped->stopped != 0)
-                          return;
-                        stopped->stopped = self->now();
-                        ++self->stopped_agents_;
-                      });
+  agent->stop.emplace(
+    token,
+    [weak = weak_from_this(),
+     left = std::weak_ptr(run),
+     of = std::weak_ptr(agent)] {
+      const auto self = weak.lock();
+      const auto in = left.lock();
+      const auto stopped = of.lock();
+      if (!self || !in || !stopped)
+        return;
+      const std::lock_guard guard(self->mutex_);
+      const auto found = in->agents.find(stopped->place);
+      if (found == in->agents.end() || found->second != stopped
+          || stopped->stopped != 0)
+        return;
+      stopped->stopped = self->now();
+      self->stopped_agents_[stopped->name].emplace(stopped, in);
+    });
 }
 
 void run_observer::leave_agent(std::string_view name) {
   ended_work ended;
   const error why(errc::cancelled, "the agent was cancelled");
   const std::lock_guard guard(mutex_);
-  if (stopped_agents_ == 0)
+  const auto found = stopped_agents_.find(name);
+  if (found == stopped_agents_.end())
     return;
-  for (const auto& [id, run] : runs_) {
-    std::vector<agent_ptr> stopped;
-    for (const auto& [place, each] : run->agents)
-      if (each->stopped != 0 && each->name == name)
-        stopped.push_back(each);
-    for (const auto& each : stopped)
-      end(*run, each->place, now(), &why, ended);
+  // The end of an agent removes it, and those below it, from the map.
+  const auto stopped = found->second;
+  for (const auto& [agent, in] : stopped) {
+    const auto run = in.lock();
+    if (!run)
+      continue;
+    if (const auto open_one = run->agents.find(agent->place);
+        open_one != run->agents.end() && open_one->second == agent)
+      end(*run, agent->place, now(), &why, ended);
   }
 }
 
 // -- runs ---------------------------------------------------------------------
 
-void run_observer::begin_run(callback_context& context) {
+std::size_t run_observer::add_runtime() {
+  const std::lock_guard guard(mutex_);
+  return ++runtimes_;
+}
+
+void run_observer::begin_run(std::size_t of, callback_context& context) {
   run_ptr run;
   {
     const std::lock_guard guard(mutex_);
-    run = open(context);
+    run = open(of, context);
     if (run && has_spans_)
       context.set_trace(cause_of(*run, run->made.id));
   }
-  // A run that goes on after a pause may have the id of the run before.
-  if (run && !run->stop)
-    follow_stop(run, body_of(context).stop());
+  follow_stops(run, body_of(context), {});
 }
 
 void run_observer::end_run(const callback_context& context) {
@@ -544,13 +582,13 @@ void run_observer::fail_run(const readonly_context& context, const error& why) {
 
 // -- agents -------------------------------------------------------------------
 
-void run_observer::begin_agent(callback_context& context) {
-  std::vector<std::pair<agent_ptr, std::stop_token>> added;
+void run_observer::begin_agent(std::size_t of, callback_context& context) {
+  added_agents added;
   ended_work ended;
   run_ptr run;
   {
     const std::lock_guard guard(mutex_);
-    run = open(context);
+    run = open(of, context);
     if (!run)
       return;
     // One of the same place has ended without a hook.
@@ -565,8 +603,7 @@ void run_observer::begin_agent(callback_context& context) {
     if (has_spans_)
       context.set_trace(cause_of(*run, agent ? agent->made.id : run->made.id));
   }
-  for (const auto& [agent, token] : added)
-    follow_stop(run, agent, token);
+  follow_stops(run, body_of(context), added);
 }
 
 void run_observer::end_agent(const callback_context& context) {
@@ -586,7 +623,8 @@ void run_observer::fail_agent(const readonly_context& context,
 
 // -- models -------------------------------------------------------------------
 
-void run_observer::begin_model(const callback_context& context,
+void run_observer::begin_model(std::size_t of,
+                               callback_context& context,
                                model_request& asked) {
   open_model call;
   if (spans_have_contents_ || logs_have_contents_) {
@@ -621,11 +659,11 @@ void run_observer::begin_model(const callback_context& context,
   add_if(made.attributes, "gen_ai.request.model", call.name);
   add_if(made.attributes, "gen_ai.provider.name", call.provider);
 
-  std::vector<std::pair<agent_ptr, std::stop_token>> added;
+  added_agents added;
   run_ptr run;
   {
     const std::lock_guard guard(mutex_);
-    run = open(context);
+    run = open(of, context);
     if (!run)
       return;
     const auto agent = open(*run, body_of(context), added);
@@ -641,8 +679,7 @@ void run_observer::begin_model(const callback_context& context,
       agent->asked = std::move(call);
     }
   }
-  for (const auto& [agent, token] : added)
-    follow_stop(run, agent, token);
+  follow_stops(run, body_of(context), added);
 }
 
 void run_observer::end_model(const callback_context& context,
@@ -750,7 +787,8 @@ void run_observer::fail_model(const callback_context& context,
 
 // -- tools --------------------------------------------------------------------
 
-void run_observer::begin_tool(const tool& which,
+void run_observer::begin_tool(std::size_t of,
+                              const tool& which,
                               const json& args,
                               tool_context& context) {
   open_tool call;
@@ -768,7 +806,7 @@ void run_observer::begin_tool(const tool& which,
   if (spans_have_contents_)
     made.attributes.emplace_back("gen_ai.tool.call.arguments", text_of(args));
   const std::lock_guard guard(mutex_);
-  const auto run = open(context);
+  const auto run = open(of, context);
   if (!run)
     return;
   open_agent* above = nullptr;
@@ -879,21 +917,25 @@ void run_observer::hear(const event& said) {
 
 // -- the end ------------------------------------------------------------------
 
-void run_observer::end_all() {
+void run_observer::end_all(std::size_t of) {
   ended_work ended;
   const error why(errc::cancelled, "the run was cancelled");
   const std::lock_guard guard(mutex_);
-  while (!runs_.empty()) {
-    const auto run = runs_.begin()->second;
+  std::vector<run_ptr> left;
+  for (const auto& [id, run] : runs_)
+    if (run->of == of)
+      left.push_back(run);
+  for (const auto& run : left)
     end(run, run->stopped != 0 ? run->stopped : run->last_heard, &why, ended);
-  }
 }
 
 void run_observer::stop() {
   std::map<std::string, run_ptr> left;
+  decltype(stopped_agents_) left_agents;
   const std::lock_guard guard(mutex_);
   is_over_ = true;
   left.swap(runs_);
+  left_agents.swap(stopped_agents_);
 }
 
 } // namespace troupe::telemetry

@@ -41,36 +41,43 @@ public:
                sender& line,
                const agent_register& agents);
 
+  /// Returns a number for one more runtime, which its runs name as `of`.
+  std::size_t add_runtime();
+
   // The contexts are those that the runtime gives to plugins: of hooks around
   // runs, agents and models an `invocation_context`.
 
   // Hooks that begin work set the span of the context (`set_trace`) for the
   // requests of that work, if spans are made.
 
-  void begin_run(callback_context& context);
+  void begin_run(std::size_t of, callback_context& context);
   void end_run(const callback_context& context);
   void fail_run(const readonly_context& context, const error& why);
 
-  void begin_agent(callback_context& context);
+  void begin_agent(std::size_t of, callback_context& context);
   void end_agent(const callback_context& context);
   void fail_agent(const readonly_context& context, const error& why);
   /// Ends the cancelled agents of this name: they have no other hook.
   void leave_agent(std::string_view name);
 
   /// Sets the span of the request, too.
-  void begin_model(const callback_context& context, model_request& asked);
+  void
+  begin_model(std::size_t of, callback_context& context, model_request& asked);
   void end_model(const callback_context& context, const model_response& answer);
   void fail_model(const callback_context& context, const error& why);
 
-  void begin_tool(const tool& which, const json& args, tool_context& context);
+  void begin_tool(std::size_t of,
+                  const tool& which,
+                  const json& args,
+                  tool_context& context);
   void end_tool(const tool_context& context, const json& answer);
   void fail_tool(const tool_context& context, const error& why);
 
   /// Hears of an event that is about to be committed.
   void hear(const event& said);
 
-  /// Ends everything that is open.
-  void end_all();
+  /// Ends all that is open in one runtime.
+  void end_all(std::size_t of);
 
   /// Makes no more records. `line` and `agents` are not used afterwards.
   void stop();
@@ -112,6 +119,7 @@ private:
   };
 
   struct open_run {
+    std::size_t of = 0; // The runtime.
     std::string id;
     std::string app;
     std::string session;
@@ -124,6 +132,7 @@ private:
     std::map<std::string, std::shared_ptr<open_agent>> agents; // By place.
     std::map<std::string, open_tool> tools;                    // By call.
     std::map<std::string, std::string> owners; // Place of the agent, by call.
+    bool is_followed = false;                  // Set before `stop`.
     std::optional<on_stop> stop;
   };
 
@@ -136,8 +145,15 @@ private:
     std::vector<agent_ptr> agents;
   };
 
-  // All of the following require `mutex_`, but for the two that follow stops.
+  /// Agents, each with the stop token of its lane.
+  using added_agents = std::vector<std::pair<agent_ptr, std::stop_token>>;
 
+  // All of the following require `mutex_`, but for those that follow stops.
+
+  /// Follows the stops of a run, once, and of agents that were added to it.
+  void follow_stops(const run_ptr& run,
+                    const invocation_context& context,
+                    const added_agents& added);
   void follow_stop(const run_ptr& run, const std::stop_token& token);
   void follow_stop(const run_ptr& run,
                    const agent_ptr& agent,
@@ -147,12 +163,11 @@ private:
   span_id new_span_id() const;
   run_ptr find_run(const readonly_context& context) const;
   /// Returns null if there are too many.
-  run_ptr open(const callback_context& context);
+  run_ptr open(std::size_t of, const callback_context& context);
   /// Returns the agent of the context, which is added if it is not known.
   /// `added` gets those that were added. Null: the context is not of an agent.
-  agent_ptr open(open_run& run,
-                 const invocation_context& context,
-                 std::vector<std::pair<agent_ptr, std::stop_token>>& added);
+  agent_ptr
+  open(open_run& run, const invocation_context& context, added_agents& added);
   /// Returns the span above an agent.
   span_id parent_of(const open_run& run,
                     const invocation_context& context,
@@ -178,6 +193,7 @@ private:
            nanoseconds_since_1970 at,
            const error* why,
            ended_work& ended);
+  void forget_stopped(const agent_ptr& agent);
   open_agent* speaker_of(open_run& run, const event& said) const;
 
   const bool has_spans_;
@@ -192,7 +208,11 @@ private:
 
   mutable std::mutex mutex_;
   std::map<std::string, run_ptr> runs_; // By invocation id.
-  std::size_t stopped_agents_ = 0;      // Cancelled ones that are open.
+  std::size_t runtimes_ = 0;
+  /// Cancelled agents that are open, by name, with their runs.
+  std::
+    map<std::string, std::map<agent_ptr, std::weak_ptr<open_run>>, std::less<>>
+      stopped_agents_;
   bool is_over_ = false;
 };
 

@@ -50,6 +50,25 @@ BOOST_AUTO_TEST_CASE(a_common_endpoint_gets_the_paths) {
   BOOST_TEST(chosen.logs.url == "https://host/otlp/v1/logs");
 }
 
+BOOST_AUTO_TEST_CASE(a_common_endpoint_has_no_query) {
+  for (const char* url : {"http://host/?key=s3cret", "http://host/#s3cret"}) {
+    const auto outcome = read({{endpoint, url}});
+    BOOST_TEST(code_of(outcome) == "invalid_argument");
+    BOOST_TEST(reason_of(outcome).find("s3cret") == std::string::npos);
+  }
+  const std::string own = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+  const auto chosen = with({{own, "http://host/x?key=1"}});
+  BOOST_TEST(chosen.traces.url == "http://host/x?key=1");
+}
+
+BOOST_AUTO_TEST_CASE(certificates_are_those_of_the_system_at_last) {
+  const std::string file = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+  BOOST_TEST(with({}).logs.certificates == "");
+  BOOST_TEST(with({{"SSL_CERT_FILE", "/a"}}).logs.certificates == "/a");
+  BOOST_TEST(with({{"SSL_CERT_FILE", "/a"}, {file, "/b"}}).logs.certificates
+             == "/b");
+}
+
 BOOST_AUTO_TEST_CASE(an_endpoint_of_its_own_is_used_as_it_is) {
   const auto chosen
     = read({{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://logs/x"}}).value();

@@ -10,6 +10,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -453,6 +455,72 @@ BOOST_AUTO_TEST_CASE(a_recovered_run_stays_in_the_trace_of_its_request) {
   BOOST_TEST(on.span("invoke_workflow a").at("parentSpanId") == cause_span);
   for (const auto& each : on.spans())
     BOOST_TEST(each.at("traceId") == cause_trace);
+}
+
+// The hooks before the run were called in the process before.
+BOOST_AUTO_TEST_CASE(a_cancelled_run_that_was_recovered_is_told_soon) {
+  const auto place = make_memory_data();
+  const auto on_place = [&place](std::vector<plugin> plugins) {
+    runtime_options chosen;
+    chosen.store = std::shared_ptr<store>(make_memory_store(place));
+    chosen.plugins = std::move(plugins);
+    return runtime::open(std::move(chosen)).value();
+  };
+  const session_key key{"press", "ann", "s"};
+  std::string id;
+  {
+    auto ended = on_place({});
+    ended.sessions().create(key).value();
+    const auto inner = scripted({{"a", {calling("works")}}});
+    const auto held = std::make_shared<held_model>();
+    const auto has_asked = std::make_shared<std::atomic<bool>>(false);
+    const auto model = std::make_shared<made_model>(
+      [inner, held, has_asked](model_request request, model_reply reply) {
+        if (has_asked->exchange(true))
+          held->generate(std::move(request), std::move(reply));
+        else
+          inner->generate(std::move(request), std::move(reply));
+      });
+    auto started = ended.run(asks("a", model, {works()}), key, user_text("go"));
+    id = started.invocation_id();
+    held->asked.await(1);
+    started.detach();
+  }
+  const auto environment = std::make_shared<watched_environment>(1);
+  telemetry::options chosen;
+  chosen.environment = environment;
+  received on(std::move(chosen));
+  auto next = on_place({on.made.watcher()});
+  const auto model = std::make_shared<held_model>();
+  auto started = next.recover(asks("a", model, {works()}), key, id);
+  model->asked.await(1);
+  started.cancel();
+  BOOST_TEST(code_of(started.wait().get()) == "cancelled");
+  environment->advance(std::chrono::seconds(10));
+  BOOST_TEST(on.made.flush(patience));
+  BOOST_TEST(attribute_in(on.span("invoke_workflow a"), "error.type")
+             == "cancelled");
+  next.shut_down().value();
+}
+
+BOOST_AUTO_TEST_CASE(a_runtime_that_ends_leaves_the_runs_of_another_one) {
+  received on;
+  const auto fixture = [&on] {
+    runtime_options with;
+    with.plugins = {on.made.watcher()};
+    return std::make_unique<agent_fixture>(std::move(with));
+  };
+  const auto first = fixture();
+  const auto second = fixture();
+  const auto model = std::make_shared<held_model>();
+  auto started = second->runtime.run(asks("a", model), second->key, {"go"});
+  model->asked.await(1);
+  first->runtime.shut_down().value();
+  BOOST_TEST(on.spans().empty());
+  model->answer("done");
+  BOOST_TEST(agent_fixture::follow(started).ends_with("| ok"));
+  second->runtime.shut_down().value();
+  BOOST_TEST(!on.span("invoke_workflow a").contains("status"));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_with_a_malformed_trace_fails) {
