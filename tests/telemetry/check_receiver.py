@@ -1,7 +1,8 @@
-"""Decodes the telemetry of `troupe run` with the library of OpenTelemetry from PyPI.
+"""Decodes the telemetry of `troupe run` and `troupe serve` with the library of OpenTelemetry from
+PyPI, and the metrics of `troupe serve` with that of Prometheus.
 
-`check_receiver.py TROUPE FOLDER`: installs the pinned library into FOLDER unless it is there. Ends
-with 77 if there is no Python's venv, or if PyPI cannot be reached.
+`check_receiver.py TROUPE FOLDER`: installs the pinned libraries into FOLDER unless they are there.
+Ends with 77 if there is no Python's venv, or if PyPI cannot be reached.
 """
 
 import base64
@@ -9,12 +10,14 @@ import http.server
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import urllib.request
 
-PYPI = ["opentelemetry-proto==1.45.2"]
+PYPI = ["opentelemetry-proto==1.45.2", "prometheus-client==0.21.1"]
 SKIPPED = 77
 UNREACHABLE = ("network", "proxy", "failed to establish", "connection", "no matching distribution")
 
@@ -29,6 +32,11 @@ sub_agents:
       - {name: right, model: "scripted:replies.json", instruction: Say right.}
   - {name: last, model: "scripted:replies.json", instruction: Say the end.}
 """
+# The model of `last` is another process: a server of this program.
+SERVED = AGENTS.replace(
+    'name: last, model: "scripted:replies.json"',
+    "name: last, model: {name: 'openai:m', base_url: '%s/v1'}")
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 USAGE = {"usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 3}, "finishReason": "STOP"}
 REPLIES = {
     "left": [{"function_calls": [{"name": "exit_loop", "args": {}}]}, "left"],
@@ -68,6 +76,35 @@ class Receiver(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
+class Model(http.server.ThreadingHTTPServer):
+    """Answers in the format of OpenAI, and keeps the headers of the requests."""
+
+    def __init__(self):
+        self.got = []
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append(dict(self.headers.items()))
+        pieces = [{"model": "m", "choices": [{"index": 0, "delta": {"content": "the end"}}]},
+                  {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}]
+        body = "".join(f"data: {json.dumps(each)}\n\n" for each in pieces) + "data: [DONE]\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *unused):
+        pass
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -97,6 +134,48 @@ def run(troupe, **variables):
     assert done.returncode == 0, done.stderr
     assert "telemetry" not in done.stderr, done.stderr
     return receiver.got
+
+
+def ask(url, body=None, **headers):
+    """The text of an answer; a failure raises."""
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(
+        url, data, {"Content-Type": "application/json", **headers})
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def serve(troupe):
+    """The requests that a served run sends, those to its model, and the metrics."""
+    receiver, model = Receiver(), Model()
+    with tempfile.TemporaryDirectory() as made:
+        made = pathlib.Path(made)
+        (made / "root_agent.yaml").write_text(SERVED % model.url)
+        (made / "replies.json").write_text(json.dumps(REPLIES))
+        served = subprocess.Popen(
+            [troupe, "serve", made, "--port", "0", "--store", "memory:", "--log-format", "json"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url})
+        try:
+            url = json.loads(served.stdout.readline())["address"]
+            ask(f"{url}/apps/root/users/ann/sessions", {"sessionId": "s1"})
+            said = json.loads(ask(
+                f"{url}/run",
+                {"userId": "ann", "sessionId": "s1", "newMessage": {"parts": [{"text": "go"}]}},
+                traceparent=f"00-{TRACE}-{SPAN}-01", tracestate="vendor=x"))
+            assert said[-1]["content"]["parts"][0]["text"] == "the end", said
+            ready = json.loads(ask(f"{url}/ready"))
+            assert ready == {"status": "ready"}, ready
+            metrics = ask(f"{url}/metrics")
+        finally:
+            served.send_signal(signal.SIGTERM)
+            _, errors = served.communicate(timeout=60)
+    receiver.shutdown()
+    model.shutdown()
+    assert served.returncode == 143, errors
+    for line in errors.splitlines():
+        assert json.loads(line)["severity"] == "INFO", line
+    return receiver.got, model.got, metrics
 
 
 def with_bytes(value):
@@ -179,6 +258,42 @@ def check(requests):
     return logs
 
 
+def check_joined(requests, asked):
+    """All spans are in the trace of the request, and so is the request to the model."""
+    spans, _, _ = decode(requests)
+    names = {each.span_id: each.name for each in spans}
+    assert {each.trace_id.hex() for each in spans} == {TRACE}, spans
+    assert {each.trace_state for each in spans} == {"vendor=x"}, spans
+    outside = [(each.name, each.parent_span_id.hex()) for each in spans
+               if each.parent_span_id not in names]
+    assert outside == [("invoke_workflow root", SPAN)], outside
+    relations = {(each.name, names.get(each.parent_span_id)) for each in spans}
+    assert {("execute_tool exit_loop", "invoke_agent left"),
+            ("invoke_agent left", "invoke_agent lanes"),
+            ("invoke_agent right", "invoke_agent lanes"),
+            ("invoke_agent last", "invoke_agent root")} <= relations, relations
+    (call,) = (each for each in spans if names.get(each.parent_span_id) == "invoke_agent last")
+    assert call.name.startswith("generate_content"), call
+    (headers,) = ({key.lower(): each for key, each in got.items()} for got in asked)
+    assert headers["traceparent"] == f"00-{TRACE}-{call.span_id.hex()}-01", headers
+    assert headers["tracestate"] == "vendor=x", headers
+
+
+def check_metrics(text):
+    from prometheus_client import parser
+    families = list(parser.text_string_to_metric_families(text))
+    samples = {each.name: each.value for family in families for each in family.samples}
+    assert samples["troupe_runs_started_total"] == 1, samples
+    assert samples["troupe_runs_failed_total"] == 0, samples
+    assert samples["troupe_runs_active"] == 0, samples
+    assert samples["troupe_store_changes_total"] > 0, samples
+    assert {each.type for each in families} <= {"counter", "gauge", "histogram"}, families
+    assert all(each.documentation for each in families), families
+    # No names of users, sessions or agents.
+    labels = {word for family in families for each in family.samples for word in each.labels.values()}
+    assert not labels & {"ann", "s1", "left", "right", "last"}, labels
+
+
 def calls_of(spans, names):
     """The agents that have asked a model; `left` asks again unless its tool has ended it."""
     asked = sorted(names[each.parent_span_id].split()[1] for each in spans
@@ -201,7 +316,10 @@ def main(troupe, folder):
         said = [json.loads(facts_of(each)["gen_ai.output.messages"].string_value) for each in logs]
         assert any(each[0]["parts"][0].get("content") == "secret end" for each in said), said
     assert run(troupe, OTEL_SDK_DISABLED="true") == []
-    print("The library of OpenTelemetry reads all requests.")
+    requests, asked, metrics = serve(troupe)
+    check_joined(requests, asked)
+    check_metrics(metrics)
+    print("The libraries of OpenTelemetry and Prometheus read all requests and metrics.")
 
 
 if __name__ == "__main__":
