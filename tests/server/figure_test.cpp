@@ -1,15 +1,44 @@
 // Numbers about the server.
 
+#include "troupe/stores/shared/memory_store.hpp"
+
+#include "../forwarding_store.hpp"
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 using namespace troupe;
 using namespace troupe::testing;
 
 BOOST_AUTO_TEST_SUITE(figures)
+
+namespace {
+
+/// A store whose lists fail as long as a flag is set.
+class failing_store final : public forwarding_store {
+public:
+  failing_store(std::unique_ptr<store> kept,
+                std::shared_ptr<const std::atomic<bool>> fails)
+    : forwarding_store(std::move(kept)),
+      fails_(std::move(fails)) {}
+
+  result<std::vector<session_row>> list(const row_query& query) override {
+    if (*fails_)
+      return error(errc::store_failed, "the disk is away");
+    return forwarding_store::list(query);
+  }
+
+private:
+  const std::shared_ptr<const std::atomic<bool>> fails_;
+};
+
+} // namespace
 
 BOOST_AUTO_TEST_CASE(commits_and_requests_are_counted) {
   const auto commits = std::make_shared<commit_counts>();
@@ -60,6 +89,24 @@ BOOST_AUTO_TEST_CASE(metrics_have_the_form_of_prometheus) {
 BOOST_AUTO_TEST_CASE(a_server_is_ready_when_its_store_answers) {
   server_fixture on({{"press", asks("root", std::make_shared<held_model>())}});
   BOOST_TEST(on.client.get("/ready").data() == json({{"status", "ready"}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_whose_store_fails_is_not_ready) {
+  const auto fails = std::make_shared<std::atomic<bool>>(false);
+  runtime_options chosen;
+  chosen.store = std::shared_ptr<store>(std::make_shared<failing_store>(
+    make_memory_store(make_memory_data()), fails));
+  server_fixture on(runtime::open(std::move(chosen)).value(),
+                    {{"press", asks("root", std::make_shared<held_model>())}});
+  BOOST_TEST(on.client.get("/ready").status == 200);
+  *fails = true;
+  const auto refused = on.client.get("/ready");
+  BOOST_TEST(refused.status == 503);
+  BOOST_TEST(refused.body.find("the disk is away") != std::string::npos);
+  // The process is alive, so it is not to be restarted.
+  BOOST_TEST(on.client.get("/health").status == 200);
+  *fails = false;
+  BOOST_TEST(on.client.get("/ready").status == 200);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
