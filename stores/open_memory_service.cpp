@@ -23,6 +23,10 @@ open_memory_service(std::string_view address) {
     return open_sqlite_memories(read->location);
   case store_kind::postgres:
     return open_postgres_memories(read->location);
+  case store_kind::apps:
+    return error(errc::invalid_argument,
+                 "open the memory service: apps:FILE is for a store; memories "
+                 "are kept in one place, memory:, sqlite:PATH or postgres:URL");
   }
   return error(errc::internal, "a memory service of an unknown kind");
 }

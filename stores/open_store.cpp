@@ -3,6 +3,7 @@
 #include "troupe/core/support/passwords.hpp"
 #include "troupe/stores/postgres/address.hpp"
 #include "troupe/stores/postgres/open.hpp"
+#include "troupe/stores/routed/open.hpp"
 #include "troupe/stores/shared/memory_store.hpp"
 #include "troupe/stores/shared/path_rule.hpp"
 #include "troupe/stores/sqlite/open.hpp"
@@ -28,6 +29,7 @@ constexpr std::array schemes = {
   known_scheme{"sqlite:", store_kind::sqlite},
   known_scheme{"postgres:", store_kind::postgres},
   known_scheme{"postgresql:", store_kind::postgres}, // libpq takes both.
+  known_scheme{"apps:", store_kind::apps},
 };
 
 const known_scheme* scheme_of(std::string_view text) noexcept {
@@ -70,6 +72,8 @@ std::string store_version(store_kind kind) {
     return fmt::format("SQLite {}", sqlite3_libversion());
   case store_kind::postgres:
     return libpq_version();
+  case store_kind::apps:
+    return "several databases";
   }
   return {};
 }
@@ -82,8 +86,8 @@ result<store_address> read_store_address(std::string_view text) {
   const auto* const scheme = scheme_of(text);
   if (scheme == nullptr)
     return refused_store(text,
-                         "has no known scheme; expected memory:, sqlite:PATH "
-                         "or postgres:URL");
+                         "has no known scheme; expected memory:, "
+                         "sqlite:PATH, postgres:URL or apps:FILE");
   const auto location = text.substr(scheme->prefix.size());
   switch (scheme->kind) {
   case store_kind::memory:
@@ -91,6 +95,7 @@ result<store_address> read_store_address(std::string_view text) {
       return refused_store(text, "must be memory: without a path");
     break;
   case store_kind::sqlite:
+  case store_kind::apps:
     if (const auto flaw = path_flaw(std::string(location)); !flaw.empty())
       return refused_store(text, flaw);
     break;
@@ -116,6 +121,8 @@ result<std::unique_ptr<store>> open_store(std::string_view address,
     return open_sqlite_store(parsed->location, options);
   case store_kind::postgres:
     return open_postgres_store(parsed->location, options);
+  case store_kind::apps:
+    return open_routed_store(parsed->location, options);
   case store_kind::memory:
     break;
   }

@@ -95,6 +95,10 @@ result<vacuumed_store> vacuum_store(std::string_view address,
                  "database");
   if (parsed->kind == store_kind::memory)
     return error(errc::invalid_argument, "vacuum: memory: has no file");
+  if (parsed->kind == store_kind::apps)
+    return error(errc::invalid_argument,
+                 "vacuum: these are several databases; vacuum each SQLite file "
+                 "of the rules by its own address");
   if (options.read_only)
     return error(
       errc::invalid_argument,

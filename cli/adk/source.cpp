@@ -297,6 +297,7 @@ result<std::unique_ptr<adk_tables>> open_adk_tables(std::string_view address) {
   case store_kind::postgres:
     return open_adk_postgres(read->location);
   case store_kind::memory:
+  case store_kind::apps:
     break;
   }
   return error(errc::invalid_argument,
