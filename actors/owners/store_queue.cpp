@@ -37,7 +37,9 @@ bool is_ready(const letter& sent) noexcept {
 
 store_queue::store_queue(std::shared_ptr<store> kept, setup& shared)
   : store_(std::move(kept)),
-    shared_(shared) {
+    parts_(*store_),
+    shared_(shared),
+    part_losses_(parts_.count()) {
   if (shared_.loop != nullptr)
     return;
   try {

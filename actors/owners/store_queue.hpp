@@ -6,11 +6,15 @@
 // them, before any other owner sees the decision. So each commit that a later
 // one builds on is durable or stands before it in the queue. An answer leaves
 // the queue only when the commits that it is based on are durable.
+//
+// A store may be several databases (`store_parts`). A group is then written to
+// one after the other, and each outcome concerns the apps of its database.
 
 #pragma once
 
 #include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/messages.hpp"
+#include "troupe/actors/owners/store_parts.hpp"
 #include "troupe/actors/parts/append_wait.hpp"
 
 #include <atomic>
@@ -20,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -170,6 +175,10 @@ private:
     bool renews = false;
   };
 
+  // Errors of the databases whose changes by other processes are not known, by
+  // the index of the database.
+  using unseen_parts = std::vector<std::optional<error>>;
+
   // Wakes the writer, or a reader, after the queue changed. Requires `mutex_`.
   void wake_writer();
   void wake_reader();
@@ -194,22 +203,29 @@ private:
   void write_next(std::unique_lock<std::mutex>& guard);
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
+  bool write(std::size_t part, const std::vector<commit*>& commits);
   bool fail_forks(commit& decided, const std::vector<owner_name>& moved);
   static bool keep_out(commit& decided, const std::vector<kept_out_run>& found);
   void write(std::unique_ptr<trim> wanted);
   void write(std::unique_ptr<give_up_run> wanted);
   void take_closed_runs(std::vector<store_change> closed);
-  void forget_closed_runs();
+  std::size_t add_closed_runs(std::size_t part,
+                              std::vector<store_change>& changes) const;
+  void forget_closed_runs(std::size_t part);
   void renew_holder();
   void forget_holders(const std::set<std::string>& died);
   void send_close(const session_key& key, run_mark mark);
   void forget_closing(const store_change& closed);
-  result<void> check_other_processes(group& next);
-  bool leave_lost_history();
-  void refuse_unwritten(group& next, const error& why);
-  void fail_written(group& next);
+  std::size_t part_of(const confirm& held) const;
+  std::vector<bool> parts_of(const group& next) const;
+  unseen_parts check_other_processes(group& next);
+  result<void> check_other_processes(std::size_t part);
+  void refuse_unseen(group& next, const unseen_parts& unseen);
+  bool leave_lost_history(std::size_t part);
+  void refuse_unwritten(group& next, const unseen_parts& unseen);
+  void fail_written(group& next, const std::vector<std::uint64_t>& losses);
   static bool shows_others(const group& next);
-  void refuse_again(group& next, bool is_seen);
+  void refuse_again(group& next, const unseen_parts& unseen);
   void count_done(const group& settled);
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
@@ -222,6 +238,7 @@ private:
   bool is_stale(const live_owners& owners) const noexcept;
 
   const std::shared_ptr<store> store_;
+  store_parts parts_;
   setup& shared_;
 
   std::mutex mutex_;
@@ -250,6 +267,7 @@ private:
   std::size_t reading_ = 0;
 
   // The members below belong to the writer.
+  std::vector<std::uint64_t> part_losses_; // `losses_` of each database.
   std::unordered_map<owner_name, std::shared_ptr<live_owner>> live_;
   letter_list answered_;
   // Runs to close that are not written yet.

@@ -6,6 +6,8 @@
 // - An owner becomes stale when a commit of it fails or is not written, or when
 //   the store reports that another process changed it. It is fresh again when
 //   its next load passes the queue, after all that it had decided.
+// - Databases of one store fail alone: an error, a moved owner and lost commits
+//   of one concern the apps in it.
 
 #include "troupe/actors/engine/inbox_actor.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
@@ -45,8 +47,7 @@ void store_queue::handle(group& next) {
   // stale before anything based on it is written or answered.
   if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty()
       || next.looks)
-    if (const auto checked = check_other_processes(next); !checked)
-      refuse_unwritten(next, checked.error());
+    refuse_unwritten(next, check_other_processes(next));
   for (const auto& owner : next.outdated_owners)
     if (const auto found = live_.find(owner); found != live_.end())
       make_stale(found->second);
@@ -59,23 +60,23 @@ void store_queue::handle(group& next) {
   // Others may have written between the first check and the commit. Answers and
   // refusals next to the commit must be as new as the commit itself, so check
   // again.
-  bool is_seen = true;
+  unseen_parts unseen(parts_.count());
   if (has_written
       && (shows_others(next)
           || std::ranges::any_of(next.commits, [](const auto& settled) {
                return is_refusal(*settled);
              }))) {
-    const auto losses = losses_.load();
-    is_seen = check_other_processes(next).has_value();
-    if (losses_ != losses)
-      fail_written(next);
+    const auto losses = part_losses_;
+    unseen = check_other_processes(next);
+    if (part_losses_ != losses)
+      fail_written(next, losses);
   }
-  refuse_again(next, is_seen);
+  refuse_again(next, unseen);
   // Answered in the order of decision, whatever the outcome.
   for (auto& settled : next.commits) {
     settled->view_is_stale
       = settled->seen_user
-        && (!is_seen
+        && (unseen[parts_.of(settled->from->name.app)]
             || is_behind(*settled->seen_user, settled->view.user_generation)
             || is_behind(*settled->seen_app, settled->view.app_generation));
     const auto from = settled->from->actor;
@@ -129,13 +130,17 @@ void store_queue::count_done(const group& settled) {
 
 // Fails commits that refuse something or have no changes. They may be based on
 // stale owners, and no write will detect it.
-void store_queue::refuse_unwritten(group& next, const error& why) {
+void store_queue::refuse_unwritten(group& next, const unseen_parts& unseen) {
+  if (std::ranges::none_of(unseen,
+                           [](const auto& why) { return why.has_value(); }))
+    return;
   for (const auto& each : next.commits) {
-    if (!each->refuses && !each->changes.empty())
+    const auto& why = unseen[parts_.of(each->from->name.app)];
+    if (!why || (!each->refuses && !each->changes.empty()))
       continue;
     for (const auto& owner : each->owners)
       make_stale(owner);
-    each->why = why;
+    each->why = *why;
     each->outcome = commit::verdict::failed;
     each->refuses = false; // All letters fail; none is decided again.
   }
@@ -143,9 +148,14 @@ void store_queue::refuse_unwritten(group& next, const error& why) {
 
 // Fails commits that were written but lost by the store before they were
 // answered. Their owners load again, so a retry is decided on the stored state.
-void store_queue::fail_written(group& next) {
+// `losses` are those of each database before.
+void store_queue::fail_written(group& next,
+                               const std::vector<std::uint64_t>& losses) {
   for (const auto& each : next.commits) {
     if (each->outcome != commit::verdict::durable || each->changes.empty())
+      continue;
+    const auto part = parts_.of(each->from->name.app);
+    if (part_losses_[part] == losses[part])
       continue;
     each->why = error(errc::store_failed,
                       "the store has lost its last commits; it is not known "
@@ -165,7 +175,7 @@ bool store_queue::shows_others(const group& next) {
 // again, and with them its later refusals. A refusal is final if a commit of
 // the same session is written with it or after it, since deciding it again
 // would let that commit overtake it.
-void store_queue::refuse_again(group& next, bool is_seen) {
+void store_queue::refuse_again(group& next, const unseen_parts& unseen) {
   // Most groups refuse nothing, and every commit passes here.
   if (std::ranges::none_of(next.commits, &commit::refuses))
     return;
@@ -184,7 +194,8 @@ void store_queue::refuse_again(group& next, bool is_seen) {
     auto* settled = *at;
     // An earlier refusal may have made its session stale.
     settled->refuses_again
-      = is_stale(settled->owners) || (!is_seen && is_refusal(*settled));
+      = is_stale(settled->owners)
+        || (unseen[parts_.of(settled->from->name.app)] && is_refusal(*settled));
     if (settled->refuses_again)
       load_stale(settled->owners);
   }
@@ -214,46 +225,58 @@ void store_queue::load_stale(const live_owners& owners) {
   }
 }
 
-// Writes all commits that are not based on stale owners, and sets the outcome
-// of each. A commit that is not written makes its other owners stale, too,
-// since their memory contains it. Returns true if one was written.
+// Writes to one database after the other. Returns true if one was written.
 bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
+  bool has_written = false;
+  std::vector<commit*> chosen;
+  for (std::size_t part = 0; part < parts_.count(); ++part) {
+    chosen.clear();
+    for (const auto& each : commits)
+      if (parts_.of(each->from->name.app) == part)
+        chosen.push_back(each.get());
+    has_written = write(part, chosen) || has_written;
+  }
+  return has_written;
+}
+
+// Writes all commits to one database that are not based on stale owners, and
+// sets the outcome of each. A commit that is not written makes its other owners
+// stale, too, since their memory contains it. Returns true if one was written.
+bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
   using verdict = commit::verdict;
   std::vector<store_change> changes;
   std::vector<commit*> written;
-  bool closes = !closed_runs_.empty();
+  bool closes = true;
   while (true) {
     changes.clear();
     written.clear();
     // A later commit may make an owner of an earlier one stale. All commits of
     // that session are then decided again, in order.
     for (bool found = true; std::exchange(found, false);)
-      for (const auto& each : commits) {
+      for (auto* each : commits) {
         if (each->outcome != verdict::durable || !is_stale(each->owners))
           continue;
         load_stale(each->owners);
         each->outcome = verdict::again;
         found = true;
       }
-    for (const auto& each : commits) {
+    for (auto* each : commits) {
       if (each->outcome != verdict::durable || each->changes.empty())
         continue;
       std::ranges::move(each->changes, std::back_inserter(changes));
-      written.push_back(each.get());
+      written.push_back(each);
     }
-    if (closes)
-      changes.insert(changes.end(), closed_runs_.begin(), closed_runs_.end());
+    const auto closed = closes ? add_closed_runs(part, changes) : 0;
     if (changes.empty())
       return false;
-    auto outcome = guarded([&] { return store_->commit(changes); });
-    const bool has_lost = leave_lost_history();
+    auto outcome = guarded([&] { return parts_.at(part).commit(changes); });
+    const bool has_lost = leave_lost_history(part);
     if (outcome && outcome->moved.empty() && outcome->kept_out.empty()) {
-      const auto count
-        = changes.size() - (closes ? closed_runs_.size() : std::size_t{0});
+      const auto count = changes.size() - closed;
       if (shared_.on_commit && count > 0)
         shared_.on_commit(count);
-      if (closes)
-        forget_closed_runs();
+      if (closed > 0)
+        forget_closed_runs(part);
       return !written.empty();
     }
     if (written.empty())
@@ -291,10 +314,11 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     for (auto* each : written) {
       for (const auto& owner : each->owners)
         make_stale(owner);
-      each->why
-        = error(outcome.error().code() == errc::corrupt ? errc::corrupt
-                                                        : errc::store_failed,
-                outcome.error().message());
+      each->why = parts_.named(error(outcome.error().code() == errc::corrupt
+                                       ? errc::corrupt
+                                       : errc::store_failed,
+                                     outcome.error().message()),
+                               part);
       each->outcome = verdict::failed;
     }
   }
@@ -314,14 +338,25 @@ void store_queue::take_closed_runs(std::vector<store_change> closed) {
   }
 }
 
-void store_queue::forget_closed_runs() {
-  open_runs_ -= closed_runs_.size();
-  {
-    const std::lock_guard guard(mutex_);
-    for (const auto& each : closed_runs_)
+// Adds the runs to close in one database, and returns their number.
+std::size_t
+store_queue::add_closed_runs(std::size_t part,
+                             std::vector<store_change>& changes) const {
+  const auto before = changes.size();
+  for (const auto& each : closed_runs_)
+    if (parts_.of(each.owner.app) == part)
+      changes.push_back(each);
+  return changes.size() - before;
+}
+
+void store_queue::forget_closed_runs(std::size_t part) {
+  const std::lock_guard guard(mutex_);
+  open_runs_ -= std::erase_if(closed_runs_, [&](const store_change& each) {
+    const bool is_here = parts_.of(each.owner.app) == part;
+    if (is_here)
       forget_closing(each);
-  }
-  closed_runs_.clear();
+    return is_here;
+  });
 }
 
 void store_queue::forget_closing(const store_change& closed) {
@@ -351,7 +386,7 @@ void store_queue::write(std::unique_ptr<trim> wanted) {
     return;
   }
   auto outcome = guarded([&] { return store_->commit({&wanted->change, 1}); });
-  leave_lost_history();
+  leave_lost_history(parts_.of(wanted->change.owner.app));
   if (const auto found = live_.find(wanted->change.owner); found != live_.end())
     make_stale(found->second);
   if (outcome)
@@ -366,7 +401,7 @@ void store_queue::write(std::unique_ptr<trim> wanted) {
 // Written as a separate commit, so that a failure is known. Nothing moves.
 void store_queue::write(std::unique_ptr<give_up_run> wanted) {
   auto outcome = guarded([&] { return store_->commit({&wanted->change, 1}); });
-  leave_lost_history();
+  leave_lost_history(parts_.of(wanted->change.owner.app));
   if (outcome)
     wanted->outcome = outcome->moved.empty();
   else
@@ -414,54 +449,116 @@ bool store_queue::keep_out(commit& decided,
   return !decided.kept_out.empty();
 }
 
+// Returns the database of an answer. All owners of an answer are of one app.
+std::size_t store_queue::part_of(const confirm& held) const {
+  for (const auto& owner : held.owners)
+    if (owner)
+      return parts_.of(owner->name.app);
+  return 0; // It shows no owner.
+}
+
+// Returns the databases that the letters concern: a database that is down does
+// not delay letters of others. A look concerns all.
+std::vector<bool> store_queue::parts_of(const group& next) const {
+  const bool are_all = next.looks || parts_.count() == 1;
+  std::vector<bool> parts(parts_.count(), are_all);
+  if (are_all)
+    return parts;
+  for (const auto& each : next.commits)
+    parts[parts_.of(each->from->name.app)] = true;
+  for (const auto& held : next.confirms)
+    if (held)
+      parts[part_of(*held)] = true;
+  for (const auto& wanted : next.reads)
+    if (wanted)
+      parts[parts_.of(wanted->owner->name.app)] = true;
+  return parts;
+}
+
 // Makes owners that other processes changed stale, before anything that is
 // based on them is written or answered. Comparing revisions in the store is not
 // enough: a scope that was removed and made again may have reached the same
-// revision. On failure no answer is confirmed.
-result<void> store_queue::check_other_processes(group& next) {
-  const auto moved = guarded([this] { return store_->changed_elsewhere(); });
-  leave_lost_history();
-  if (moved) {
-    for (const auto& each : *moved) {
-      // Noted before the owner is stale: readers that it serves after its load
-      // are told of the removal.
-      if (!each.revision)
-        shared_.removals.note(each.owner);
-      if (const auto found = live_.find(each.owner); found != live_.end())
-        make_stale(found->second);
+// revision. After a failure, no answer of an app in that database is confirmed.
+store_queue::unseen_parts store_queue::check_other_processes(group& next) {
+  unseen_parts unseen(parts_.count());
+  const auto concerned = parts_of(next);
+  bool is_whole = true;
+  for (std::size_t part = 0; part < parts_.count(); ++part) {
+    if (!concerned[part])
+      continue;
+    if (const auto seen = check_other_processes(part); !seen) {
+      unseen[part] = parts_.named(seen.error(), part);
+      is_whole = false;
     }
-    return {};
   }
+  if (!is_whole)
+    refuse_unseen(next, unseen);
+  return unseen;
+}
+
+// Looks at one database.
+result<void> store_queue::check_other_processes(std::size_t part) {
+  const auto moved
+    = guarded([this, part] { return parts_.at(part).changed_elsewhere(); });
+  leave_lost_history(part);
+  if (!moved)
+    return moved.error();
+  for (const auto& each : *moved) {
+    if (parts_.of(each.owner.app) != part)
+      continue; // The app is kept in another database.
+    // Noted before the owner is stale: readers that it serves after its load
+    // are told of the removal.
+    if (!each.revision)
+      shared_.removals.note(each.owner);
+    if (const auto found = live_.find(each.owner); found != live_.end())
+      make_stale(found->second);
+  }
+  return {};
+}
+
+// Fails answers, and reads that need to know of a removal.
+void store_queue::refuse_unseen(group& next, const unseen_parts& unseen) {
   for (auto& held : next.confirms) {
     if (!held)
       continue;
-    held->held->refuse(moved.error());
+    const auto& why = unseen[part_of(*held)];
+    if (!why)
+      continue;
+    held->held->refuse(*why);
     answered_.push_back(std::move(held->held));
     held.reset();
   }
   for (auto& wanted : next.reads) {
     if (!wanted || !wanted->is_second || !wanted->owner->actor)
       continue;
+    const auto& why = unseen[parts_.of(wanted->owner->name.app)];
+    if (!why)
+      continue;
     const auto actor = wanted->owner->actor;
-    wanted->events = moved.error();
+    wanted->events = *why;
     actor->tell(std::move(wanted));
   }
-  return moved.error();
 }
 
-// Makes all owners stale if the store has lost commits, so that unanswered work
-// is decided on the stored state. Returns true if it has.
-bool store_queue::leave_lost_history() {
-  const auto lost = guarded([this]() -> result<std::optional<lost_history>> {
-    return store_->take_lost_history();
-  });
+// Makes all owners in a database stale if it has lost commits, so that
+// unanswered work is decided on the stored state. Returns true if it has.
+bool store_queue::leave_lost_history(std::size_t part) {
+  const auto lost
+    = guarded([this, part]() -> result<std::optional<lost_history>> {
+        return parts_.at(part).take_lost_history();
+      });
   if (lost && !*lost)
     return false;
   ++losses_;
+  ++part_losses_[part];
   for (const auto& [name, owner] : live_)
-    make_stale(owner);
-  if (shared_.on_warning)
-    shared_.on_warning(lost ? (*lost)->warning : lost.error().message());
+    if (parts_.of(name.app) == part)
+      make_stale(owner);
+  if (shared_.on_warning) {
+    const error told(errc::store_failed,
+                     lost ? (*lost)->warning : lost.error().message());
+    shared_.on_warning(parts_.named(told, part).message());
+  }
   return true;
 }
 
