@@ -30,6 +30,7 @@ public:
       has_forks_(factory.promises(store_promise::forks)),
       has_trims_(factory.promises(store_promise::trims)),
       has_runs_(factory.promises(store_promise::runs)),
+      has_mixed_apps_(factory.promises(store_promise::mixed_apps)),
       engine_(seed) {
     if (is_shared_)
       second_ = on.open();
@@ -162,6 +163,8 @@ private:
   store_change any_change(const store_model::kept_owners& owners) {
     store_change made;
     made.owner = owner_of(any_key());
+    if (!has_mixed_apps_)
+      made.owner.app = committed_app_;
     if (has_runs_ && one_in(12)) {
       made.kind = change_kind::close_runs;
       add_marks(made);
@@ -307,6 +310,8 @@ private:
   void commit() {
     std::vector<store_change> changes;
     trial tried(model_.owners());
+    if (!has_mixed_apps_)
+      committed_app_ = pick(apps);
     for (auto left = below(6); left > 0; --left) {
       changes.push_back(any_change(tried.owners()));
       tried.apply(changes.back());
@@ -470,6 +475,8 @@ private:
   bool has_forks_;
   bool has_trims_;
   bool has_runs_;
+  bool has_mixed_apps_;
+  std::string committed_app_; // Of the next commit, without mixed apps.
   std::mt19937_64 engine_;
   std::unique_ptr<store> second_;
   store_model model_;

@@ -247,7 +247,8 @@ row_query query_of(std::string app, std::size_t limit) {
 // -- one run of a check ----
 
 run::run(const store_factory& factory)
-  : opener_(factory.make_place()),
+  : has_mixed_apps_(factory.promises(store_promise::mixed_apps)),
+    opener_(factory.make_place()),
     kept_(open()) {}
 
 std::unique_ptr<store> run::open() {
@@ -261,6 +262,16 @@ void run::reopen() {
 }
 
 void run::commit(const std::vector<store_change>& changes) {
+  if (has_mixed_apps_)
+    return commit_together(changes);
+  std::map<std::string, std::vector<store_change>> by_app;
+  for (const auto& each : changes)
+    by_app[each.owner.app].push_back(each);
+  for (const auto& [app, its_changes] : by_app)
+    commit_together(its_changes);
+}
+
+void run::commit_together(const std::vector<store_change>& changes) {
   const auto outcome = kept_->commit(changes).value();
   expect_same("the moved owners of a commit that fits",
               shown(outcome.moved),

@@ -142,7 +142,8 @@ public:
   /// Closes the first store and opens the location again.
   void reopen();
 
-  /// Commits to the first store and expects that nothing has moved.
+  /// Commits to the first store and expects that nothing has moved. Without
+  /// `store_promise::mixed_apps`, each app is a commit of its own.
   void commit(const std::vector<store_change>& changes);
   /// Commits one change and expects that nothing has moved.
   void commit(store_change change);
@@ -171,6 +172,9 @@ public:
   std::vector<std::string> failures() &&;
 
 private:
+  void commit_together(const std::vector<store_change>& changes);
+
+  bool has_mixed_apps_;
   store_opener opener_;
   std::unique_ptr<store> kept_;
   std::mutex mutex_;

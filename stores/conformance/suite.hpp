@@ -25,14 +25,15 @@ using store_opener = std::function<result<std::unique_ptr<store>>()>;
 
 /// Promises that not every store can make.
 enum class store_promise : std::uint8_t {
-  lasting,   ///< A commit is still there when the location is opened again.
-  shared,    ///< Several stores may be open on one location and see each
-             ///< other's commits.
-  told,      ///< `changed_elsewhere` reports commits of others at once.
-  revisions, ///< `load_session_at` loads sessions at earlier revisions.
-  forks,     ///< `can_fork`: sessions are created with the past of others.
-  trims,     ///< `can_trim`: old events of sessions can be deleted.
-  runs,      ///< `can_list_runs`: open runs are kept.
+  lasting,    ///< A commit is still there when the location is opened again.
+  shared,     ///< Several stores may be open on one location and see each
+              ///< other's commits.
+  told,       ///< `changed_elsewhere` reports commits of others at once.
+  revisions,  ///< `load_session_at` loads sessions at earlier revisions.
+  forks,      ///< `can_fork`: sessions are created with the past of others.
+  trims,      ///< `can_trim`: old events of sessions can be deleted.
+  runs,       ///< `can_list_runs`: open runs are kept.
+  mixed_apps, ///< One commit may change several apps.
 };
 
 /// The store to check.
