@@ -17,7 +17,9 @@ void store_option::add_to(CLI::App& command) {
   command
     .add_option("--store",
                 address_,
-                "Where state is kept: memory:, sqlite:PATH, postgres:URL")
+                "Where state is kept: memory:, sqlite:PATH, postgres:URL, or "
+                "apps:FILE, a file of rules that place apps in several "
+                "databases")
     ->type_name("S")
     ->check([](const std::string& text) {
       const auto read = read_store_address(text);

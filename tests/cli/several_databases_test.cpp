@@ -61,8 +61,8 @@ BOOST_FIXTURE_TEST_CASE(each_app_is_in_its_database, two_files) {
     (apps(use("rest.db", {"apps", "list"})) == json::array({"radio"})));
   for (const auto* app : {"press", "radio"}) {
     const auto state = use({"state", "get", "--app", app});
-    BOOST_TEST(parse_json(state.output).value()
-               == json({{"revision", 1}, {"state", {{"app:n", 3}}}}));
+    BOOST_TEST(parse_json(state.output).value().at("state")
+               == json({{"app:n", 3}}));
     const auto listed = use({"sessions", "list", "--app", app});
     BOOST_TEST(contains(listed.output, "s1"), listed.output);
   }
@@ -108,7 +108,8 @@ BOOST_FIXTURE_TEST_CASE(an_app_is_moved_by_export_and_import, two_files) {
   BOOST_TEST(
     (apps(use("radio.db", {"apps", "list"})) == json::array({"radio"})));
   const auto state = use({"state", "get", "--app", "radio", "--user", "ann"});
-  BOOST_TEST(contains(state.output, "\"user:n\":1"), state.output);
+  BOOST_TEST(parse_json(state.output).value().at("state")
+             == json({{"user:n", 1}}));
 }
 
 BOOST_FIXTURE_TEST_CASE(wrong_rules_are_refused, two_files) {

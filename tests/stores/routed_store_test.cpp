@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(files_of_rules_that_do_not_open_are_refused) {
   BOOST_TEST(reason_of(wrong).starts_with(rules + ": "), reason_of(wrong));
   // A database that does not open is named, and so no rule is lost.
   const auto text = (folder.path() / "text.db").string();
-  std::ofstream(text) << "this file is no database, and long enough to show";
+  std::ofstream(text) << std::string(5'000, 'x');
   std::ofstream(rules) << "* sqlite:" << text << '\n';
   const auto damaged = open_store("apps:" + rules);
   BOOST_TEST(code_of(damaged) == "corrupt");
