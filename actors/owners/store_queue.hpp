@@ -14,8 +14,8 @@
 
 #include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/messages.hpp"
-#include "troupe/actors/owners/store_parts.hpp"
 #include "troupe/actors/parts/append_wait.hpp"
+#include "troupe/actors/parts/store_parts.hpp"
 
 #include <atomic>
 #include <condition_variable>
