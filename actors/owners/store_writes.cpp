@@ -457,13 +457,12 @@ std::size_t store_queue::part_of(const confirm& held) const {
   return 0; // It shows no owner.
 }
 
-// Returns the databases that the letters concern: a database that is down does
-// not delay letters of others. A look concerns all.
+// Returns the databases that the letters concern, or nothing for all: a
+// database that is down does not delay letters of others. A look concerns all.
 std::vector<bool> store_queue::parts_of(const group& next) const {
-  const bool are_all = next.looks || parts_.count() == 1;
-  std::vector<bool> parts(parts_.count(), are_all);
-  if (are_all)
-    return parts;
+  if (next.looks || parts_.count() == 1)
+    return {};
+  std::vector<bool> parts(parts_.count());
   for (const auto& each : next.commits)
     parts[parts_.of(each->from->name.app)] = true;
   for (const auto& held : next.confirms)
@@ -484,7 +483,7 @@ store_queue::unseen_parts store_queue::check_other_processes(group& next) {
   const auto concerned = parts_of(next);
   bool is_whole = true;
   for (std::size_t part = 0; part < parts_.count(); ++part) {
-    if (!concerned[part])
+    if (!concerned.empty() && !concerned[part])
       continue;
     if (const auto seen = check_other_processes(part); !seen) {
       unseen[part] = parts_.named(seen.error(), part);

@@ -32,6 +32,9 @@ BOOST_AUTO_TEST_CASE(is_a_scheme_and_a_place) {
   const auto spelled = read_store_address("postgresql://ann@host/db").value();
   BOOST_TEST((spelled.kind == store_kind::postgres));
   BOOST_TEST(spelled.location == "postgresql://ann@host/db");
+  const auto apps = read_store_address("apps:a b/rules").value();
+  BOOST_TEST((apps.kind == store_kind::apps));
+  BOOST_TEST(apps.location == "a b/rules");
 }
 
 const std::vector<std::string> good_paths
@@ -64,6 +67,7 @@ BOOST_DATA_TEST_CASE(refuses_paths_that_lead_elsewhere,
   BOOST_TEST(code_of(read_store_address("sqlite:" + path))
              == "invalid_argument");
   BOOST_TEST(code_of(open_store("sqlite:" + path)) == "invalid_argument");
+  BOOST_TEST(code_of(read_store_address("apps:" + path)) == "invalid_argument");
 }
 
 BOOST_AUTO_TEST_CASE(tells_an_unknown_scheme_from_a_bad_path) {

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_down_fails_its_apps_alone) {
   postgres_server other;
   const ruled_folder place(fresh_url(), other.url("apps"));
   const auto all = place.open().value();
-  other.kill();
+  other.stop(postgres_server::stopping::fast);
   BOOST_TEST(committed(*all, press) == "ok");
   BOOST_TEST(committed(*all, radio) == "store_failed");
   BOOST_TEST(code_of(all->list_apps({})) == "store_failed");
