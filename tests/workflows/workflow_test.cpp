@@ -396,6 +396,47 @@ BOOST_AUTO_TEST_CASE(a_failed_attempt_leaves_its_error_and_none_of_its_state) {
   BOOST_TEST(now.contains("attempt 3"));
 }
 
+BOOST_AUTO_TEST_CASE(a_join_fires_once_behind_failed_attempts) {
+  agent_fixture on;
+  const auto root = workflow(
+    {.name = "w",
+     .nodes = {passes("b"),
+               fails_before("c", 3),
+               {.name = "j", .work = join()},
+               function("d", [](node_context&) { return json("end"); })},
+     .edges
+     = {{"START", "b"}, {"START", "c"}, {"b", "j"}, {"c", "j"}, {"j", "d"}}});
+  BOOST_TEST(on.perform(root).ends_with("| ok"));
+  const auto line = ends(on, on.key);
+  BOOST_TEST(line.find(R"x(w@1/j@1={"b":"b(\"go\")","c":3} w@1/d@1="end" )x")
+               != std::string::npos,
+             line);
+  BOOST_TEST(line.find("j@2") == std::string::npos, line);
+  BOOST_TEST(!on.state_now().contains("attempt 1"));
+  BOOST_TEST(!on.state_now().contains("attempt 2"));
+}
+
+BOOST_AUTO_TEST_CASE(visits_before_the_limit_are_committed) {
+  agent_fixture on;
+  auto counts = function("a", [](node_context& context) -> json {
+    context.state().add("n", 1);
+    return nullptr;
+  });
+  counts.visits_max = 3;
+  const auto root
+    = workflow({.name = "w",
+                .nodes = {counts, passes("b"), passes("c")},
+                .edges = {{"START", "a"},
+                          {"a", "b"},
+                          {"b", "c", {"out"}},
+                          {.from = "b", .to = "a", .otherwise = true}}});
+  BOOST_TEST(on.perform(root).ends_with("| limit_exceeded"));
+  BOOST_TEST(on.last_reason().find("the cycle are a, b") != std::string::npos,
+             on.last_reason());
+  BOOST_TEST(on.state_now().at("n") == 3);
+  BOOST_TEST(ends(on, on.key).find("w@1/b@3=") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_node_that_fails_for_good_ends_the_workflow) {
   agent_fixture on;
   const auto ended = std::make_shared<tally>();
