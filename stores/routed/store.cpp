@@ -1,5 +1,7 @@
 #include "troupe/stores/routed/store.hpp"
 
+#include "troupe/stores/shared/owner_names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +64,28 @@ routed_store::commit(std::span<const store_change> changes) {
                     "are in two databases; commit to each by itself",
                     first,
                     each.owner.app));
+  if (auto removed = take_removed(changes); !removed.empty())
+    return commit_outcome{.moved = std::move(removed)};
   return named_by(*this, index, part(index).commit(changes));
+}
+
+// Takes the owners of the changes whose removal a failed `changed_elsewhere`
+// has not returned: their database names a removal only once.
+std::vector<owner_name>
+routed_store::take_removed(std::span<const store_change> changes) {
+  std::vector<owner_name> removed;
+  std::erase_if(unreported_, [&](const moved_owner& each) {
+    if (each.revision
+        || std::ranges::none_of(changes, [&](const store_change& change) {
+             return each.owner == change.owner
+                    || each.owner == user_of(change.owner)
+                    || each.owner == app_of(change.owner);
+           }))
+      return false;
+    removed.push_back(each.owner);
+    return true;
+  });
+  return removed;
 }
 
 result<std::vector<moved_owner>> routed_store::changed_elsewhere() {

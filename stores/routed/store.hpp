@@ -60,7 +60,8 @@ public:
   result<commit_outcome> commit(std::span<const store_change> changes) override;
 
   /// After a failure, the changes that other databases reported come with the
-  /// next call that succeeds.
+  /// next call that succeeds. A commit before that names removed owners as
+  /// moved.
   result<std::vector<moved_owner>> changed_elsewhere() override;
 
   result<std::optional<stored_scope>>
@@ -118,7 +119,7 @@ public:
   result<void> close() override;
 
 private:
-  store& kept_of(std::string_view app) { return part(part_of(app)); }
+  std::vector<owner_name> take_removed(std::span<const store_change> changes);
 
   result<std::vector<std::string>> apps_of(std::size_t index,
                                            const app_query& query);

@@ -205,6 +205,21 @@ BOOST_FIXTURE_TEST_CASE(changes_are_told_after_a_failure, routed) {
   BOOST_TEST(all->changed_elsewhere().value().empty());
 }
 
+BOOST_FIXTURE_TEST_CASE(a_removal_that_was_not_told_is_moved_once, routed) {
+  create(press);
+  auto removal = creation(press);
+  removal.kind = change_kind::remove;
+  removal.event = nullptr;
+  removal.session_revision.reset();
+  make_memory_store(one)->commit(std::array{removal}).value();
+  second->is_broken = true;
+  BOOST_TEST(code_of(all->changed_elsewhere()) == "store_failed");
+  const auto moved = all->commit(std::array{creation(press)}).value().moved;
+  BOOST_REQUIRE(moved.size() == 1U);
+  BOOST_TEST(to_string(moved.front()) == "press/ann/s1");
+  create(press);
+}
+
 BOOST_FIXTURE_TEST_CASE(lists_of_apps_are_merged_in_pages, routed) {
   for (const auto* app : {"p3", "a1", "p1", "z", "p2", "b"})
     create({app, "ann", "s1"});
