@@ -1,5 +1,7 @@
 #include "troupe/models/trace_context.hpp"
 
+#include "troupe/core/support/blank.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -9,16 +11,16 @@ namespace troupe {
 namespace {
 
 // Length of a text of version 00. A later version may have more behind it.
-constexpr std::size_t parent_size = 55;
+constexpr std::size_t traceparent_size = 55;
 
-constexpr std::string_view digits = "0123456789abcdef";
+constexpr std::string_view small_hex_digits = "0123456789abcdef";
 
 // Capital letters are not valid.
 bool read_bytes(std::string_view text, std::span<std::uint8_t> into) {
   for (std::size_t at = 0; at < into.size(); ++at) {
-    const auto high = digits.find(text[2 * at]);
-    const auto low = digits.find(text[2 * at + 1]);
-    if (high == digits.npos || low == digits.npos)
+    const auto high = small_hex_digits.find(text[2 * at]);
+    const auto low = small_hex_digits.find(text[2 * at + 1]);
+    if (high == small_hex_digits.npos || low == small_hex_digits.npos)
       return false;
     into[at] = static_cast<std::uint8_t>(high * 16 + low);
   }
@@ -27,22 +29,14 @@ bool read_bytes(std::string_view text, std::span<std::uint8_t> into) {
 
 void write_bytes(std::span<const std::uint8_t> from, std::string& into) {
   for (const auto each : from) {
-    into += digits[each / 16U];
-    into += digits[each % 16U];
+    into += small_hex_digits[each / 16U];
+    into += small_hex_digits[each % 16U];
   }
 }
 
 bool is_zero(std::span<const std::uint8_t> bytes) {
   return std::ranges::all_of(bytes,
                              [](std::uint8_t each) { return each == 0; });
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  const auto first = text.find_first_not_of(blanks);
-  if (first == text.npos)
-    return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 bool is_small_or_digit(char each) {
@@ -71,7 +65,7 @@ bool is_state_value(std::string_view text) {
 } // namespace
 
 std::optional<trace_parent> read_traceparent(std::string_view text) {
-  if (text.size() < parent_size || text[2] != '-' || text[35] != '-'
+  if (text.size() < traceparent_size || text[2] != '-' || text[35] != '-'
       || text[52] != '-')
     return std::nullopt;
   std::array<std::uint8_t, 1> version{};
@@ -82,9 +76,9 @@ std::optional<trace_parent> read_traceparent(std::string_view text) {
       || !read_bytes(text.substr(53), flags))
     return std::nullopt;
   constexpr std::uint8_t no_version = 0xff;
-  const bool is_longer = text.size() > parent_size;
+  const bool is_longer = text.size() > traceparent_size;
   if (version[0] == no_version
-      || (is_longer && (version[0] == 0 || text[parent_size] != '-'))
+      || (is_longer && (version[0] == 0 || text[traceparent_size] != '-'))
       || is_zero(made.trace) || is_zero(made.span))
     return std::nullopt;
   made.is_sampled = (flags[0] & 1U) != 0;
@@ -93,7 +87,7 @@ std::optional<trace_parent> read_traceparent(std::string_view text) {
 
 std::string to_traceparent(const trace_parent& from) {
   std::string made = "00-";
-  made.reserve(parent_size);
+  made.reserve(traceparent_size);
   write_bytes(from.trace, made);
   made += '-';
   write_bytes(from.span, made);
@@ -106,7 +100,7 @@ bool is_tracestate(std::string_view text) {
   std::size_t members = 0;
   while (true) {
     const auto comma = text.find(',');
-    const auto member = trimmed(text.substr(0, comma));
+    const auto member = trimmed(text.substr(0, comma), " \t");
     // Members may be empty.
     if (!member.empty()) {
       const auto equals = member.find('=');

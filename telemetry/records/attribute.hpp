@@ -52,4 +52,10 @@ struct attribute {
 /// Attributes in the order in which they are sent; each key at most once.
 using attributes = std::vector<attribute>;
 
+/// Adds a text that is not empty.
+inline void add_if(attributes& to, const char* key, const std::string& text) {
+  if (!text.empty())
+    to.emplace_back(key, text);
+}
+
 } // namespace troupe::telemetry

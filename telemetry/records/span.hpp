@@ -19,6 +19,12 @@ using span_id = std::array<std::uint8_t, 8>;
 /// Nanoseconds since 1970.
 using nanoseconds_since_1970 = std::uint64_t;
 
+/// Returns the seconds between two times; 0 if the second one is not later.
+inline double seconds_between(nanoseconds_since_1970 began,
+                              nanoseconds_since_1970 ended) {
+  return ended > began ? static_cast<double>(ended - began) / 1e9 : 0;
+}
+
 /// Something that happened in a span.
 struct span_event {
   nanoseconds_since_1970 at = 0;

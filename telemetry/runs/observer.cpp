@@ -1,16 +1,12 @@
 #include "troupe/telemetry/runs/observer.hpp"
 
-#include "troupe/contexts/lanes/event_place.hpp"
 #include "troupe/core/support/passwords.hpp"
 #include "troupe/telemetry/runs/instruments.hpp"
 #include "troupe/telemetry/runs/message_form.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
+#include <optional>
 #include <utility>
 
 namespace troupe::telemetry {
@@ -26,74 +22,6 @@ const invocation_context& body_of(const readonly_context& context) {
   // shows a part of it). The class has no virtual members, so this is not
   // checked.
   return static_cast<const invocation_context&>(context);
-}
-
-std::optional<std::array<std::uint8_t, 16>> bytes_of(std::string_view uuid) {
-  std::array<std::uint8_t, 16> bytes{};
-  std::size_t digits = 0;
-  for (const char each : uuid) {
-    if (each == '-')
-      continue;
-    const auto value = each >= '0' && each <= '9'   ? each - '0'
-                       : each >= 'a' && each <= 'f' ? each - 'a' + 10
-                       : each >= 'A' && each <= 'F' ? each - 'A' + 10
-                                                    : -1;
-    if (value < 0 || digits == 32)
-      return std::nullopt;
-    auto& byte = bytes[digits / 2];
-    byte = static_cast<std::uint8_t>(byte * 16 + value);
-    ++digits;
-  }
-  if (digits != 32)
-    return std::nullopt;
-  return bytes;
-}
-
-// The trace of a run: the UUID of its invocation id, so that the spans of a run
-// that another process has recovered belong to the same trace.
-trace_id trace_of(const std::string& invocation_id, environment& ids) {
-  std::string_view id = invocation_id;
-  if (id.starts_with("e-"))
-    id.remove_prefix(2);
-  if (const auto bytes = bytes_of(id); bytes && *bytes != trace_id())
-    return *bytes;
-  return bytes_of(ids.new_id()).value_or(trace_id{1});
-}
-
-// The last 56 bits of a UUID are random.
-bool is_in_sample(const trace_id& trace, double share) {
-  std::uint64_t random = 0;
-  for (std::size_t at = 9; at < trace.size(); ++at)
-    random = (random << 8U) | trace[at];
-  return static_cast<double>(random) < std::ldexp(share, 56);
-}
-
-double seconds_between(nanoseconds_since_1970 began,
-                       nanoseconds_since_1970 ended) {
-  return ended > began ? static_cast<double>(ended - began) / 1e9 : 0;
-}
-
-void mark_failed(span& made, const error& why) {
-  const std::string type(to_string(why.code()));
-  made.has_failed = true;
-  made.failure = without_passwords(why.message());
-  made.attributes.emplace_back("error.type", type);
-  span_event told;
-  told.at = made.ended;
-  told.name = "exception";
-  told.attributes
-    = {{"exception.type", type}, {"exception.message", made.failure}};
-  made.events.push_back(std::move(told));
-}
-
-void add_if(attributes& to, const char* key, const std::string& text) {
-  if (!text.empty())
-    to.emplace_back(key, text);
-}
-
-void add_type(attributes& to, const error* why) {
-  if (why != nullptr)
-    to.emplace_back("error.type", std::string(to_string(why->code())));
 }
 
 void add_settings(attributes& to, const value& config) {
@@ -140,25 +68,6 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// Returns true if the agent at `place` was called as a tool of the agent at
-// `above`, by this call. Places have `_` for some characters of the id.
-bool is_below_call(std::string_view place,
-                   std::string_view above,
-                   std::string_view call) {
-  if (!place.starts_with(above))
-    return false;
-  place.remove_prefix(above.size());
-  if (!place.starts_with('/'))
-    return false;
-  place.remove_prefix(1);
-  if (place.size() <= call.size() || place[call.size()] != '/')
-    return false;
-  return std::ranges::equal(
-    place.substr(0, call.size()), call, [](char shown, char own) {
-      return shown == own || shown == '_';
-    });
-}
-
 } // namespace
 
 run_observer::run_observer(const options& chosen,
@@ -168,291 +77,12 @@ run_observer::run_observer(const options& chosen,
     has_logs_(!chosen.logs.url.empty()),
     spans_have_contents_(has_spans_ && chosen.spans_have_contents),
     logs_have_contents_(has_logs_ && chosen.logs_have_contents),
-    sampled_(chosen.sampled),
-    follows_parent_(chosen.follows_parent),
     environment_(chosen.environment),
     line_(line),
-    agents_(agents) {}
-
-// -- parts --------------------------------------------------------------------
-
-nanoseconds_since_1970 run_observer::now() const {
-  return static_cast<nanoseconds_since_1970>(
-    std::chrono::nanoseconds(environment_->now().time_since_epoch()).count());
-}
-
-span_id run_observer::new_span_id() const {
-  const auto bytes
-    = bytes_of(environment_->new_id()).value_or(std::array<std::uint8_t, 16>{});
-  span_id made{};
-  // The last half of a UUID has more random bits.
-  std::copy(bytes.begin() + 8, bytes.end(), made.begin());
-  if (made == span_id())
-    made.back() = 1;
-  return made;
-}
-
-run_observer::run_ptr
-run_observer::find_run(const readonly_context& context) const {
-  const auto found = runs_.find(context.invocation_id());
-  return found == runs_.end() ? nullptr : found->second;
-}
-
-run_observer::run_ptr run_observer::open(std::size_t of,
-                                         const callback_context& context) {
-  if (is_over_)
-    return nullptr;
-  if (auto known = find_run(context))
-    return known;
-  if (runs_.size() >= runs_max)
-    return nullptr;
-  auto run = std::make_shared<open_run>();
-  run->of = of;
-  run->id = context.invocation_id();
-  run->app = context.session().app;
-  run->session = context.session().id;
-  run->root = agents_.root_of(run->app);
-  const auto parent = read_traceparent(context.trace().parent);
-  run->made.trace = parent ? parent->trace : trace_of(run->id, *environment_);
-  run->made.id = new_span_id();
-  run->made.began = now();
-  run->last_heard = run->made.began;
-  run->is_sampled = parent && follows_parent_
-                      ? parent->is_sampled
-                      : is_in_sample(run->made.trace, sampled_);
-  if (parent) {
-    run->made.parent = parent->span;
-    run->trace_state = context.trace().state;
-  }
-  runs_.emplace(run->id, run);
-  return run;
-}
-
-span_id run_observer::parent_of(const open_run& run,
-                                const invocation_context& context,
-                                const open_agent* above) const {
-  if (above == nullptr)
-    return run.made.id;
-  for (const auto& [call, each] : run.tools)
-    if (each.owner == above->place
-        && is_below_call(context.place(), above->place, call))
-      return each.made.id;
-  return above->made.id;
-}
-
-run_observer::agent_ptr run_observer::open(open_run& run,
-                                           const invocation_context& context,
-                                           added_agents& added) {
-  // A node of a workflow has a context, too, whose name is that of the
-  // workflow.
-  const bool is_agent = !context.place().empty()
-                        && name_at(context.place()) == context.agent_name();
-  if (is_agent)
-    if (const auto known = run.agents.find(context.place());
-        known != run.agents.end())
-      return known->second;
-  const auto above = context.caller() == nullptr
-                       ? agent_ptr()
-                       : open(run, *context.caller(), added);
-  if (!is_agent)
-    return above;
-  auto agent = std::make_shared<open_agent>();
-  agent->place = context.place();
-  agent->above = above ? above->place : std::string();
-  agent->name = context.agent_name();
-  agent->branch = context.branch();
-  auto& made = agent->made;
-  made.trace = run.made.trace;
-  made.id = new_span_id();
-  made.parent = parent_of(run, context, above.get());
-  made.began = now();
-  const auto facts = agents_.find(run.app, agent->name);
-  agent->is_workflow = facts && facts->is_workflow;
-  const auto* work = agent->is_workflow ? "invoke_workflow" : "invoke_agent";
-  made.name = fmt::format("{} {}", work, agent->name);
-  made.attributes.emplace_back("gen_ai.operation.name", work);
-  made.attributes.emplace_back(agent->is_workflow ? "gen_ai.workflow.name"
-                                                  : "gen_ai.agent.name",
-                               agent->name);
-  if (facts)
-    add_if(made.attributes, "gen_ai.agent.description", facts->description);
-  made.attributes.emplace_back("gen_ai.conversation.id", run.session);
-  agent->last_heard = made.began;
-  if (run.root.empty())
-    run.root = agent->name;
-  run.agents.emplace(agent->place, agent);
-  added.emplace_back(agent, context.stop());
-  return agent;
-}
-
-trace_context run_observer::cause_of(const open_run& run,
-                                     const span_id& above) const {
-  trace_parent parent;
-  parent.trace = run.made.trace;
-  parent.span = above;
-  parent.is_sampled = run.is_sampled;
-  trace_context made;
-  made.parent = to_traceparent(parent);
-  made.state = run.trace_state;
-  return made;
-}
-
-void run_observer::give(const open_run& run, span made) {
-  if (!run.is_sampled)
-    return;
-  made.trace_state = run.trace_state;
-  line_.give(std::move(made));
-}
-
-void run_observer::end_model_call(const open_run& run,
-                                  open_agent& from,
-                                  nanoseconds_since_1970 at,
-                                  const error& why) {
-  if (!from.asked)
-    return;
-  auto asked = std::move(*from.asked);
-  from.asked.reset();
-  asked.made.ended = std::max(at, asked.made.began);
-  attributes measured{{"gen_ai.operation.name", "generate_content"}};
-  add_if(measured, "gen_ai.request.model", asked.name);
-  add_if(measured, "gen_ai.provider.name", asked.provider);
-  add_type(measured, &why);
-  line_.histograms().record(model_duration,
-                            seconds_between(asked.made.began, asked.made.ended),
-                            std::move(measured));
-  mark_failed(asked.made, why);
-  give(run, std::move(asked.made));
-}
-
-// Ends a call of a tool. The caller removes it.
-void run_observer::end(open_run& run,
-                       const std::string& call,
-                       open_tool& done,
-                       nanoseconds_since_1970 at,
-                       const error* why) {
-  run.owners.erase(call);
-  done.made.ended = std::max(at, done.made.began);
-  attributes measured{{"gen_ai.tool.name", done.tool},
-                      {"gen_ai.agent.name", done.agent}};
-  add_type(measured, why);
-  line_.histograms().record(tool_duration,
-                            seconds_between(done.made.began, done.made.ended),
-                            std::move(measured));
-  if (why != nullptr)
-    mark_failed(done.made, *why);
-  give(run, std::move(done.made));
-}
-
-// Ends an agent, and the work below it that is still open. Such work has ended
-// before without a hook, or fails for the same reason.
-void run_observer::end(open_run& run,
-                       const std::string& place,
-                       nanoseconds_since_1970 at,
-                       const error* why,
-                       ended_work& ended) {
-  const auto found = run.agents.find(place);
-  if (found == run.agents.end())
-    return;
-  const auto agent = found->second;
-  run.agents.erase(found);
-  ended.agents.push_back(agent);
-  if (agent->stopped != 0)
-    forget_stopped(agent);
-  end_model_call(
-    run,
-    *agent,
-    at,
-    why != nullptr ? *why : error(errc::cancelled, "the call was given up"));
-  std::vector<agent_ptr> below;
-  for (const auto& [where, each] : run.agents)
-    if (each->above == agent->place)
-      below.push_back(each);
-  for (const auto& each : below)
-    end(run,
-        each->place,
-        why != nullptr ? at : std::min(at, each->last_heard),
-        why,
-        ended);
-  for (auto each = run.tools.begin(); each != run.tools.end();) {
-    if (each->second.owner != agent->place) {
-      ++each;
-      continue;
-    }
-    end(run, each->first, each->second, at, why);
-    each = run.tools.erase(each);
-  }
-  auto& made = agent->made;
-  made.ended = std::max(at, made.began);
-  run.last_heard = std::max(run.last_heard, made.ended);
-  if (const auto above = run.agents.find(agent->above);
-      above != run.agents.end())
-    above->second->last_heard = std::max(above->second->last_heard, made.ended);
-  const auto duration = seconds_between(made.began, made.ended);
-  attributes measured{
-    {agent->is_workflow ? "gen_ai.workflow.name" : "gen_ai.agent.name",
-     agent->name}};
-  if (agent->is_workflow) {
-    measured.emplace_back("gen_ai.workflow.nested", true);
-    add_type(measured, why);
-    line_.histograms().record(workflow_duration, duration, std::move(measured));
-  } else {
-    line_.histograms().record(
-      agent_model_calls, static_cast<double>(agent->model_calls), measured);
-    line_.histograms().record(
-      agent_tool_calls, static_cast<double>(agent->tool_calls), measured);
-    add_type(measured, why);
-    line_.histograms().record(agent_duration, duration, std::move(measured));
-  }
-  if (why != nullptr)
-    mark_failed(made, *why);
-  give(run, std::move(made));
-}
-
-void run_observer::end(const run_ptr& run,
-                       nanoseconds_since_1970 at,
-                       const error* why,
-                       ended_work& ended) {
-  while (!run->agents.empty()) {
-    const auto& first = *run->agents.begin()->second;
-    end(*run,
-        std::string(first.place),
-        why != nullptr ? at : std::min(at, first.last_heard),
-        why,
-        ended);
-  }
-  for (auto& [call, each] : std::exchange(run->tools, {}))
-    end(*run, call, each, at, why);
-  auto& made = run->made;
-  const auto name = run->root.empty() ? run->app : run->root;
-  made.name = "invoke_workflow " + name;
-  made.ended = std::max(at, made.began);
-  made.attributes = {{"gen_ai.operation.name", "invoke_workflow"},
-                     {"gen_ai.conversation.id", run->session},
-                     {"gen_ai.workflow.name", name},
-                     {"gcp.vertex.agent.invocation_id", run->id}};
-  attributes measured{{"gen_ai.workflow.name", name},
-                      {"gen_ai.workflow.nested", false}};
-  add_type(measured, why);
-  line_.histograms().record(workflow_duration,
-                            seconds_between(made.began, made.ended),
-                            std::move(measured));
-  if (why != nullptr)
-    mark_failed(made, *why);
-  give(*run, std::move(made));
-  runs_.erase(run->id);
-  ended.runs.push_back(run);
-}
+    agents_(agents),
+    table_(chosen, line, agents) {}
 
 // -- cancellations ------------------------------------------------------------
-
-void run_observer::forget_stopped(const agent_ptr& agent) {
-  const auto found = stopped_agents_.find(agent->name);
-  if (found == stopped_agents_.end())
-    return;
-  found->second.erase(agent);
-  if (found->second.empty())
-    stopped_agents_.erase(found);
-}
 
 // A recovered run may begin with any of its hooks. Its own stop is that of the
 // root agent: a lane may be stopped alone. Requires that `mutex_` is not held.
@@ -488,7 +118,7 @@ void run_observer::follow_stop(const run_ptr& run,
         return;
       {
         const std::lock_guard guard(self->mutex_);
-        stopped->stopped = self->now();
+        stopped->stopped = self->table_.now();
       }
       self->environment_->call_after(cancel_grace, [weak, left] {
         const auto later = weak.lock();
@@ -498,10 +128,8 @@ void run_observer::follow_stop(const run_ptr& run,
         ended_work ended;
         const error why(errc::cancelled, "the run was cancelled");
         const std::lock_guard guard(later->mutex_);
-        const auto found = later->runs_.find(run_left->id);
-        if (found != later->runs_.end() && found->second == run_left
-            && !later->is_over_)
-          later->end(run_left, run_left->stopped, &why, ended);
+        if (later->table_.has(run_left))
+          later->table_.end(run_left, run_left->stopped, &why, ended);
       });
     });
 }
@@ -509,43 +137,28 @@ void run_observer::follow_stop(const run_ptr& run,
 void run_observer::follow_stop(const run_ptr& run,
                                const agent_ptr& agent,
                                const std::stop_token& token) {
-  agent->stop.emplace(
-    token,
-    [weak = weak_from_this(),
-     left = std::weak_ptr(run),
-     of = std::weak_ptr(agent)] {
-      const auto self = weak.lock();
-      const auto in = left.lock();
-      const auto stopped = of.lock();
-      if (!self || !in || !stopped)
-        return;
-      const std::lock_guard guard(self->mutex_);
-      const auto found = in->agents.find(stopped->place);
-      if (found == in->agents.end() || found->second != stopped
-          || stopped->stopped != 0)
-        return;
-      stopped->stopped = self->now();
-      self->stopped_agents_[stopped->name].emplace(stopped, in);
-    });
+  agent->stop.emplace(token,
+                      [weak = weak_from_this(),
+                       left = std::weak_ptr(run),
+                       of = std::weak_ptr(agent)] {
+                        const auto self = weak.lock();
+                        const auto in = left.lock();
+                        const auto stopped = of.lock();
+                        if (!self || !in || !stopped)
+                          return;
+                        const std::lock_guard guard(self->mutex_);
+                        self->table_.note_stop(in, stopped);
+                      });
 }
 
 void run_observer::leave_agent(std::string_view name) {
   ended_work ended;
   const error why(errc::cancelled, "the agent was cancelled");
   const std::lock_guard guard(mutex_);
-  const auto found = stopped_agents_.find(name);
-  if (found == stopped_agents_.end())
-    return;
-  // The end of an agent removes it, and those below it, from the map.
-  const auto stopped = found->second;
-  for (const auto& [agent, in] : stopped) {
-    const auto run = in.lock();
-    if (!run)
-      continue;
-    if (const auto open_one = run->agents.find(agent->place);
-        open_one != run->agents.end() && open_one->second == agent)
-      end(*run, agent->place, now(), &why, ended);
-  }
+  for (const auto& [run, agent] : table_.stopped_agents(name))
+    // The end of another one may have ended it.
+    if (table_.has(*run, agent))
+      table_.end(*run, agent->place, table_.now(), &why, ended);
 }
 
 // -- runs ---------------------------------------------------------------------
@@ -559,9 +172,9 @@ void run_observer::begin_run(std::size_t of, callback_context& context) {
   run_ptr run;
   {
     const std::lock_guard guard(mutex_);
-    run = open(of, context);
+    run = table_.open(of, context);
     if (run && has_spans_)
-      context.set_trace(cause_of(*run, run->made.id));
+      context.set_trace(table_.cause_of(*run, run->made.id));
   }
   follow_stops(run, body_of(context), {});
 }
@@ -569,15 +182,15 @@ void run_observer::begin_run(std::size_t of, callback_context& context) {
 void run_observer::end_run(const callback_context& context) {
   ended_work ended;
   const std::lock_guard guard(mutex_);
-  if (const auto run = find_run(context))
-    end(run, now(), nullptr, ended);
+  if (const auto run = table_.find(context.invocation_id()))
+    table_.end(run, table_.now(), nullptr, ended);
 }
 
 void run_observer::fail_run(const readonly_context& context, const error& why) {
   ended_work ended;
   const std::lock_guard guard(mutex_);
-  if (const auto run = find_run(context))
-    end(run, now(), &why, ended);
+  if (const auto run = table_.find(context.invocation_id()))
+    table_.end(run, table_.now(), &why, ended);
 }
 
 // -- agents -------------------------------------------------------------------
@@ -588,20 +201,21 @@ void run_observer::begin_agent(std::size_t of, callback_context& context) {
   run_ptr run;
   {
     const std::lock_guard guard(mutex_);
-    run = open(of, context);
+    run = table_.open(of, context);
     if (!run)
       return;
     // One of the same place has ended without a hook.
     if (const auto former = run->agents.find(body_of(context).place());
         former != run->agents.end())
-      end(*run,
-          std::string(former->first),
-          former->second->last_heard,
-          nullptr,
-          ended);
-    const auto agent = open(*run, body_of(context), added);
+      table_.end(*run,
+                 std::string(former->first),
+                 former->second->last_heard,
+                 nullptr,
+                 ended);
+    const auto agent = table_.open(*run, body_of(context), added);
     if (has_spans_)
-      context.set_trace(cause_of(*run, agent ? agent->made.id : run->made.id));
+      context.set_trace(
+        table_.cause_of(*run, agent ? agent->made.id : run->made.id));
   }
   follow_stops(run, body_of(context), added);
 }
@@ -609,16 +223,16 @@ void run_observer::begin_agent(std::size_t of, callback_context& context) {
 void run_observer::end_agent(const callback_context& context) {
   ended_work ended;
   const std::lock_guard guard(mutex_);
-  if (const auto run = find_run(context))
-    end(*run, body_of(context).place(), now(), nullptr, ended);
+  if (const auto run = table_.find(context.invocation_id()))
+    table_.end(*run, body_of(context).place(), table_.now(), nullptr, ended);
 }
 
 void run_observer::fail_agent(const readonly_context& context,
                               const error& why) {
   ended_work ended;
   const std::lock_guard guard(mutex_);
-  if (const auto run = find_run(context))
-    end(*run, body_of(context).place(), now(), &why, ended);
+  if (const auto run = table_.find(context.invocation_id()))
+    table_.end(*run, body_of(context).place(), table_.now(), &why, ended);
 }
 
 // -- models -------------------------------------------------------------------
@@ -663,19 +277,19 @@ void run_observer::begin_model(std::size_t of,
   run_ptr run;
   {
     const std::lock_guard guard(mutex_);
-    run = open(of, context);
+    run = table_.open(of, context);
     if (!run)
       return;
-    const auto agent = open(*run, body_of(context), added);
+    const auto agent = table_.open(*run, body_of(context), added);
     if (agent) {
       made.trace = run->made.trace;
-      made.id = new_span_id();
+      made.id = table_.new_span_id();
       made.parent = agent->made.id;
-      made.began = now();
+      made.began = table_.now();
       ++agent->model_calls;
       agent->last_heard = made.began;
       if (has_spans_)
-        asked.trace = cause_of(*run, made.id);
+        asked.trace = table_.cause_of(*run, made.id);
       agent->asked = std::move(call);
     }
   }
@@ -691,7 +305,7 @@ void run_observer::end_model(const callback_context& context,
   if (spans_have_contents_ || logs_have_contents_)
     said = output_messages(answer, reason);
   const std::lock_guard guard(mutex_);
-  const auto run = find_run(context);
+  const auto run = table_.find(context.invocation_id());
   if (!run)
     return;
   const auto found = run->agents.find(body_of(context).place());
@@ -701,7 +315,7 @@ void run_observer::end_model(const callback_context& context,
   auto asked = std::move(*agent.asked);
   agent.asked.reset();
   auto& made = asked.made;
-  made.ended = std::max(now(), made.began);
+  made.ended = std::max(table_.now(), made.began);
   agent.last_heard = made.ended;
   const auto version = word_in(answer.extra, "modelVersion");
   if (asked.name.empty() && !version.empty()) {
@@ -771,18 +385,18 @@ void run_observer::end_model(const callback_context& context,
   if (spans_have_contents_)
     made.attributes.emplace_back("gen_ai.output.messages", said);
   agent.has_answer = true;
-  give(*run, std::move(made));
+  table_.give(*run, std::move(made));
 }
 
 void run_observer::fail_model(const callback_context& context,
                               const error& why) {
   const std::lock_guard guard(mutex_);
-  const auto run = find_run(context);
+  const auto run = table_.find(context.invocation_id());
   if (!run)
     return;
   if (const auto found = run->agents.find(body_of(context).place());
       found != run->agents.end())
-    end_model_call(*run, *found->second, now(), why);
+    table_.end_model_call(*run, *found->second, table_.now(), why);
 }
 
 // -- tools --------------------------------------------------------------------
@@ -806,7 +420,7 @@ void run_observer::begin_tool(std::size_t of,
   if (spans_have_contents_)
     made.attributes.emplace_back("gen_ai.tool.call.arguments", text_of(args));
   const std::lock_guard guard(mutex_);
-  const auto run = open(of, context);
+  const auto run = table_.open(of, context);
   if (!run)
     return;
   open_agent* above = nullptr;
@@ -822,8 +436,8 @@ void run_observer::begin_tool(std::size_t of,
       if (each->name == call.agent)
         above = each.get();
   made.trace = run->made.trace;
-  made.id = new_span_id();
-  made.began = now();
+  made.id = table_.new_span_id();
+  made.began = table_.now();
   made.parent = above != nullptr ? above->made.id : run->made.id;
   if (above != nullptr) {
     ++above->tool_calls;
@@ -831,7 +445,7 @@ void run_observer::begin_tool(std::size_t of,
     call.owner = above->place;
   }
   if (has_spans_)
-    context.set_trace(cause_of(*run, made.id));
+    context.set_trace(table_.cause_of(*run, made.id));
   run->tools.insert_or_assign(context.function_call_id(), std::move(call));
 }
 
@@ -840,7 +454,7 @@ void run_observer::end_tool(const tool_context& context, const json& answer) {
   if (spans_have_contents_)
     shown = text_of(answer);
   const std::lock_guard guard(mutex_);
-  const auto run = find_run(context);
+  const auto run = table_.find(context.invocation_id());
   if (!run)
     return;
   const auto found = run->tools.find(context.function_call_id());
@@ -849,52 +463,34 @@ void run_observer::end_tool(const tool_context& context, const json& answer) {
   if (spans_have_contents_)
     found->second.made.attributes.emplace_back("gen_ai.tool.call.result",
                                                std::move(shown));
-  end(*run, std::string(found->first), found->second, now(), nullptr);
+  table_.end(
+    *run, std::string(found->first), found->second, table_.now(), nullptr);
   run->tools.erase(found);
 }
 
 void run_observer::fail_tool(const tool_context& context, const error& why) {
   const std::lock_guard guard(mutex_);
-  const auto run = find_run(context);
+  const auto run = table_.find(context.invocation_id());
   if (!run)
     return;
   const auto found = run->tools.find(context.function_call_id());
   if (found == run->tools.end())
     return;
-  end(*run, std::string(found->first), found->second, now(), &why);
+  table_.end(
+    *run, std::string(found->first), found->second, table_.now(), &why);
   run->tools.erase(found);
 }
 
 // -- events -------------------------------------------------------------------
 
-// The agent that has made the event. Without a place in the event, several
-// agents may have the same name and branch: those that are tools. One that
-// waits for its answer's event comes first then.
-run_observer::open_agent* run_observer::speaker_of(open_run& run,
-                                                   const event& said) const {
-  if (const auto path = path_in(said); !path.empty())
-    if (const auto found = run.agents.find(std::string(path));
-        found != run.agents.end())
-      return found->second.get();
-  open_agent* speaker = nullptr;
-  for (const auto& [place, each] : run.agents) {
-    if (each->name != said.author || each->branch != said.branch)
-      continue;
-    if (each->has_answer)
-      return each.get();
-    speaker = each.get();
-  }
-  return speaker;
-}
-
 void run_observer::hear(const event& said) {
   const std::lock_guard guard(mutex_);
-  const auto found = runs_.find(said.invocation_id);
-  if (found == runs_.end())
+  const auto found = table_.find(said.invocation_id);
+  if (!found)
     return;
-  auto& run = *found->second;
-  run.last_heard = now();
-  auto* speaker = speaker_of(run, said);
+  auto& run = *found;
+  run.last_heard = table_.now();
+  auto* speaker = table_.speaker_of(run, said);
   if (speaker != nullptr) {
     speaker->last_heard = run.last_heard;
     speaker->has_answer = false;
@@ -910,7 +506,7 @@ void run_observer::hear(const event& said) {
     if (open == run.tools.end())
       continue;
     const error why(errc::tool_failed, "the call was given up");
-    end(run, answer->id, open->second, run.last_heard, &why);
+    table_.end(run, answer->id, open->second, run.last_heard, &why);
     run.tools.erase(open);
   }
 }
@@ -921,21 +517,15 @@ void run_observer::end_all(std::size_t of) {
   ended_work ended;
   const error why(errc::cancelled, "the run was cancelled");
   const std::lock_guard guard(mutex_);
-  std::vector<run_ptr> left;
-  for (const auto& [id, run] : runs_)
-    if (run->of == of)
-      left.push_back(run);
-  for (const auto& run : left)
-    end(run, run->stopped != 0 ? run->stopped : run->last_heard, &why, ended);
+  for (const auto& run : table_.of_runtime(of))
+    table_.end(
+      run, run->stopped != 0 ? run->stopped : run->last_heard, &why, ended);
 }
 
 void run_observer::stop() {
-  std::map<std::string, run_ptr> left;
-  decltype(stopped_agents_) left_agents;
+  open_runs::left_work left;
   const std::lock_guard guard(mutex_);
-  is_over_ = true;
-  left.swap(runs_);
-  left_agents.swap(stopped_agents_);
+  left = table_.close();
 }
 
 } // namespace troupe::telemetry
