@@ -213,6 +213,7 @@ template struct call_for<session_page>;
 template struct call_for<std::vector<event_ptr>>;
 template struct call_for<std::vector<std::string>>;
 template struct call_for<std::vector<open_run>>;
+template struct call_for<std::optional<open_run>>;
 
 void call_later(setup& shared, std::function<void()> work) {
   letter_list jobs;

@@ -130,6 +130,10 @@ template void
 read_then_complete(setup& shared,
                    std::unique_ptr<answered<std::vector<open_run>>> wanted,
                    std::function<result<std::vector<open_run>>(store&)> job);
+template void
+read_then_complete(setup& shared,
+                   std::unique_ptr<answered<std::optional<open_run>>> wanted,
+                   std::function<result<std::optional<open_run>>(store&)> job);
 
 void store_queue::start(std::unique_ptr<read_events> wanted) {
   if (!wanted->owner->actor)

@@ -5,6 +5,7 @@
 #include "troupe/actors/pending_call.hpp"
 #include "troupe/actors/running/holder_name.hpp"
 #include "troupe/actors/running/lease.hpp"
+#include "troupe/agents/turns/recovery.hpp"
 
 #include <fmt/format.h>
 
@@ -37,7 +38,8 @@ read_ahead(store& kept, setup& shared, const start_wait::settings& chosen) {
         || each.holder == shared.holder_id
         || is_silent(each, shared.options.run_lease))
       continue;
-    if (has_died(each.holder, shared.holder_id))
+    // No process executes a run that its process has left.
+    if (is_left(each.holder) || has_died(each.holder, shared.holder_id))
       died.push_back(std::move(each.holder));
     else
       ahead.push_back(std::move(each));

@@ -51,6 +51,13 @@ std::optional<visit_name> visit_in_id(const std::string& id) {
   return read;
 }
 
+// Returns true if a place is that of a visit, or below it or its attempts.
+bool is_in_visit(std::string_view place, std::string_view visit) {
+  return place.starts_with(visit)
+         && (place.size() == visit.size() || place[visit.size()] == '/'
+             || place[visit.size()] == '~');
+}
+
 // The longest wait before the attempt behind this one.
 std::chrono::microseconds longest_delay(const node_retry& rules,
                                         std::uint64_t attempt) {
@@ -217,9 +224,14 @@ result<void> workflow_fold::begin(const workflow_record& told,
   on.invocations.push_back(said.invocation_id);
   on.began = said.timestamp;
   on.parent = parent_of(told.at);
-  if (on.parent)
-    workflows_[on.parent->workflow].visits[on.parent->visit].children.push_back(
-      known->second);
+  if (on.parent) {
+    auto& outer = workflows_[on.parent->workflow];
+    auto& around = outer.visits[on.parent->visit];
+    around.children.push_back(known->second);
+    // Its body has waited, and runs a workflow now.
+    if (around.is_asleep)
+      run(outer, around);
+  }
   auto used = use_graph(on, told.data);
   advance(on, said);
   return used;
@@ -412,6 +424,9 @@ void workflow_fold::begin_wait(const event& said) {
   auto& waits = on.visits[found->second.visit];
   if (!waits.is_active)
     return;
+  // A run that brings an answer may begin with a wait.
+  if (on.invocations.back() != said.invocation_id)
+    on.invocations.push_back(said.invocation_id);
   run(on, waits);
   waits.shown.state = node_state::waiting;
   waits.shown.due
@@ -419,21 +434,32 @@ void workflow_fold::begin_wait(const event& said) {
   waits.is_asleep = true;
 }
 
-// A body that waits emits nothing, so an event on its branch or below is one of
-// the body behind its wait, or of an agent that it runs then. A recovered body
-// goes on waiting.
+// A body that waits emits nothing, so an event of the visit is one of the body
+// behind its wait, or of an agent that it runs then. Nodes that run at the same
+// time may have branches below that of the visit, so only the innermost branch
+// with a visit counts, and the place of the event, if it tells one. A recovered
+// body goes on waiting.
 void workflow_fold::end_wait(const event& said) {
   if (by_branch_.empty() || said.author == "user" || said.author == "system"
       || claims_run(said))
     return;
+  const auto named = visit_in_id(said.id);
+  std::string_view place = path_in(said);
+  if (place.empty() && named)
+    place = named->path;
   for (std::string_view branch = said.branch;;) {
-    if (const auto found = by_branch_.find(branch); found != by_branch_.end())
+    if (const auto found = by_branch_.find(branch); found != by_branch_.end()) {
       for (const auto& each : found->second) {
         auto& on = workflows_[each.workflow];
         auto& waits = on.visits[each.visit];
-        if (waits.is_asleep && on.invocations.back() == said.invocation_id)
+        if (waits.is_asleep && on.invocations.back() == said.invocation_id
+            && (place.empty()
+                || is_in_visit(
+                  place, path_of(on.at, waits.shown.node, waits.shown.number))))
           return run(on, waits);
       }
+      return;
+    }
     if (branch.empty())
       return;
     const auto dot = branch.rfind('.');

@@ -17,13 +17,13 @@ error unreadable(const std::string& workflow) {
                       workflow)};
 }
 
-const json* member_in(const json& row, const char* name) {
+const json* row_field(const json& row, const char* name) {
   const auto found = row.is_object() ? row.find(name) : row.end();
   return found == row.end() ? nullptr : &*found;
 }
 
 std::optional<std::string> words_in(const json& row, const char* name) {
-  const auto* found = member_in(row, name);
+  const auto* found = row_field(row, name);
   return found != nullptr && found->is_string()
            ? std::optional(found->get<std::string>())
            : std::nullopt;
@@ -60,17 +60,17 @@ std::optional<workflow_edge> edge_in(std::string from,
 
 std::optional<join> rule_in(const json& row) {
   join rule;
-  if (const auto* count = member_in(row, "count")) {
+  if (const auto* count = row_field(row, "count")) {
     if (!count->is_number_unsigned())
       return std::nullopt;
     rule.count = count->get<std::size_t>();
   }
-  if (const auto* effect = member_in(row, "onMissing")) {
+  if (const auto* effect = row_field(row, "onMissing")) {
     if (!effect->is_number_integer() || *effect < 0 || *effect > 2)
       return std::nullopt;
     rule.on_missing = static_cast<missing_inputs>(effect->get<int>());
   }
-  if (const auto* effect = member_in(row, "onFailed")) {
+  if (const auto* effect = row_field(row, "onFailed")) {
     if (!effect->is_number_integer() || *effect < 0 || *effect > 1)
       return std::nullopt;
     rule.on_failed = static_cast<failed_inputs>(effect->get<int>());
@@ -82,13 +82,13 @@ std::optional<join> rule_in(const json& row) {
 
 result<recorded_graph> read_structure(const std::string& workflow,
                                       const json& structure) {
-  if (member_in(structure, "hash") != nullptr
+  if (row_field(structure, "hash") != nullptr
       || to_text(structure).size() > structure_bytes_max)
     return error(errc::not_found,
                  fmt::format("the session has only a hash of the structure of "
                              "workflow '{}'",
                              workflow));
-  const auto* rows = member_in(structure, "nodes");
+  const auto* rows = row_field(structure, "nodes");
   if (rows == nullptr || !rows->is_array())
     return unreadable(workflow);
   recorded_graph made;
@@ -97,7 +97,7 @@ result<recorded_graph> read_structure(const std::string& workflow,
   for (const auto& row : *rows) {
     const auto name = words_in(row, "name");
     const auto kind = words_in(row, "kind");
-    const auto* targets = member_in(row, "edges");
+    const auto* targets = row_field(row, "edges");
     if (!name || !kind || targets == nullptr || !targets->is_array())
       return unreadable(workflow);
     for (const auto& target : *targets) {

@@ -130,6 +130,10 @@ std::string left_holder(std::string_view id) {
   return fmt::format("{}.left", id);
 }
 
+bool is_left(std::string_view holder) noexcept {
+  return holder.ends_with(".left");
+}
+
 event make_claim_event(std::string root_name,
                        const std::string& invocation_id,
                        const std::string& holder) {

@@ -37,6 +37,9 @@ struct recovery_wish {
 /// recovery. No process renews it, so the run is free after the lease.
 std::string left_holder(std::string_view id);
 
+/// Returns true for a name that `left_holder` has made.
+bool is_left(std::string_view holder) noexcept;
+
 /// A run in the history of its session.
 struct recorded_run {
   /// Number of its message, and the message.
