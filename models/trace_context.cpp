@@ -77,7 +77,10 @@ std::optional<trace_parent> read_traceparent(std::string_view text) {
     return std::nullopt;
   constexpr std::uint8_t no_version = 0xff;
   const bool is_longer = text.size() > traceparent_size;
-  if (version[0] == no_version
+  const bool is_plain
+    = std::ranges::all_of(text.substr(traceparent_size),
+                          [](char each) { return each > ' ' && each <= '~'; });
+  if (version[0] == no_version || !is_plain
       || (is_longer && (version[0] == 0 || text[traceparent_size] != '-'))
       || is_zero(made.trace) || is_zero(made.span))
     return std::nullopt;

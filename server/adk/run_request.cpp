@@ -48,9 +48,11 @@ trace_context read_trace(const request& asked) {
   for (const auto& [name, value] : asked.headers) {
     if (name == "traceparent") {
       // A second one makes both invalid.
-      if (!read.parent.empty() || !read_traceparent(value))
+      const auto parent = read_traceparent(value);
+      if (!read.parent.empty() || !parent)
         return {};
-      read.parent = value;
+      // Fields of a later version are not passed on, as W3C says.
+      read.parent = value.starts_with("00-") ? value : to_traceparent(*parent);
     } else if (name == "tracestate") {
       // Several are parts of one list.
       read.state += (read.state.empty() ? "" : ",") + value;

@@ -42,6 +42,7 @@ private:
       return finish(next.error());
     if (*next == nullptr)
       return finish({});
+    has_event_ = true;
     begin({});
     ask();
   }
@@ -53,7 +54,12 @@ private:
 
   // The run is removed first, so a client with its answer can try again.
   void finish(const result<void>& outcome) {
-    on_->runs.remove(run_->handle.invocation_id(), !outcome);
+    // Without an event, another process was faster: no run has failed.
+    const bool was_late = !outcome && !has_event_
+                          && (outcome.error().code() == errc::conflict
+                              || outcome.error().code() == errc::not_found
+                              || outcome.error().code() == errc::busy);
+    on_->runs.remove(run_->handle.invocation_id(), !outcome && !was_late);
     begin(outcome);
     if (calls_.ended)
       calls_.ended(outcome);
@@ -63,6 +69,7 @@ private:
   const active_run_ptr run_;
   const recovery_calls calls_;
   std::atomic<bool> has_begun_{false};
+  bool has_event_ = false; // Used by one answer of `next` at a time.
 };
 
 } // namespace

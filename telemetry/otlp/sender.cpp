@@ -48,6 +48,12 @@ origin origin_of(const options& chosen) {
   origin made;
   for (const auto& [key, value] : chosen.resource)
     made.resource.emplace_back(key, value);
+  // Sums of several programs must not be taken for those of one.
+  constexpr const char* instance = "service.instance.id";
+  if (std::ranges::none_of(chosen.resource, [](const auto& each) {
+        return each.first == instance;
+      }))
+    made.resource.emplace_back(instance, chosen.environment->new_id());
   made.scope = "troupe";
   made.version = TROUPE_VERSION;
   return made;

@@ -45,6 +45,8 @@ BOOST_AUTO_TEST_CASE(a_later_version_may_have_more_fields) {
   BOOST_TEST(read_traceparent(later).has_value());
   BOOST_TEST(read_traceparent(later + "-more").has_value());
   BOOST_TEST(!read_traceparent(later + ".more").has_value());
+  BOOST_TEST(!read_traceparent(later + "-a\nb").has_value());
+  BOOST_TEST(!read_traceparent(later + "-\xff").has_value());
 }
 
 BOOST_DATA_TEST_CASE(

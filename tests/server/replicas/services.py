@@ -185,7 +185,7 @@ pid {folder / 'nginx.pid'};
 error_log {self.errors};
 events {{ worker_connections 1024; }}
 http {{
-log_format short '$server_port $troupe_session $status $upstream_addr';
+log_format short '$server_port $troupe_session $status $uri $upstream_addr';
 access_log {self.log} short;
 client_body_temp_path {folder / 'bodies'};
 proxy_temp_path {folder / 'answers'};
@@ -210,7 +210,9 @@ scgi_temp_path {folder / 'scgi'};
         """Returns {session: addresses} of the requests so far that came to the port."""
         found = {}
         for line in self.log.read_text().splitlines():
-            came_to, session, _, addresses = line.split(" ", 3)
+            came_to, session, _, uri, addresses = line.split(" ", 4)
+            if "/sessions/" in uri and uri.split("/")[6] != session:
+                raise Failed(f"nginx takes {session} for the session of {uri}")
             if came_to == str(port):
                 found.setdefault(session, set()).update(addresses.split(", "))
         return found
