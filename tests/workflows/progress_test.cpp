@@ -415,6 +415,54 @@ BOOST_AUTO_TEST_CASE(a_function_that_waits_for_a_time_is_waiting) {
   }
 }
 
+// The branch of the sleeping node is above that of the other one.
+BOOST_AUTO_TEST_CASE(a_node_beside_a_waiting_one_does_not_wake_it) {
+  agent_fixture on;
+  const auto turns = std::make_shared<tally>();
+  const auto root = workflow(
+    {.name = "w",
+     .nodes
+     = {gives("b"),
+        gives("c"),
+        {.name = "j", .work = join()},
+        does(
+          "e",
+          [turns](node_context& context) -> task<std::optional<node_output>> {
+            co_await context.sleep_until(timestamp(1s));
+            turns->add();
+            while (turns->count() < 2)
+              co_await context.sleep(1ms);
+            co_await context.emit(text("{}", "awake"));
+            co_return std::nullopt;
+          }),
+        does(
+          "d",
+          [turns](node_context& context) -> task<std::optional<node_output>> {
+            while (turns->count() < 1)
+              co_await context.sleep(1ms);
+            co_await context.emit(text("{}", "beside"));
+            turns->add();
+            co_return std::nullopt;
+          })},
+     .edges = {{"START", "b"},
+               {"START", "c"},
+               {"START", "d"},
+               {"b", "j"},
+               {"c", "j"},
+               {"j", "e"}}});
+  BOOST_TEST(on.perform(root).find("| ok") != std::string::npos);
+  workflow_progress seen(root);
+  std::map<std::string, std::string> states; // By the words that come then.
+  for (const auto& each : on.events(on.key)) {
+    BOOST_TEST(seen.add(each).has_value());
+    states[each->content.text()] = line_of(seen.workflows());
+  }
+  BOOST_TEST(states["beside"].find("e=waiting") != std::string::npos,
+             states["beside"]);
+  BOOST_TEST(states["awake"].find("e=running") != std::string::npos,
+             states["awake"]);
+}
+
 // The other items may run meanwhile.
 BOOST_AUTO_TEST_CASE(a_map_runs_while_its_items_wait) {
   agent_fixture on;
