@@ -26,7 +26,7 @@ namespace {
 using run_list = std::vector<open_run>;
 
 // Number of runs that are read at a time.
-constexpr std::size_t page_size = 1'000;
+constexpr std::size_t run_page_size = 1'000;
 
 // Reads the open runs but those of `skipped`, the oldest first.
 result<run_list> read_runs(store& kept,
@@ -35,13 +35,13 @@ result<run_list> read_runs(store& kept,
                            std::size_t limit) {
   run_query query;
   query.app = app;
-  query.limit = page_size;
+  query.limit = run_page_size;
   run_list found;
   while (true) {
     auto page = kept.list_runs(query);
     if (!page)
       return page.error();
-    const bool is_last = page->size() < page_size;
+    const bool is_last = page->size() < run_page_size;
     if (!is_last)
       query.behind = position_of(page->back());
     for (auto& listed : *page)

@@ -165,8 +165,8 @@ public:
     for (const auto& [prefix, shares] : made_.prefixes_)
       made_.sizes_.push_back(prefix.size());
     std::ranges::sort(made_.sizes_, std::greater());
-    const auto [first, last] = std::ranges::unique(made_.sizes_);
-    made_.sizes_.erase(first, last);
+    made_.sizes_.erase(std::unique(made_.sizes_.begin(), made_.sizes_.end()),
+                       made_.sizes_.end());
     return std::move(made_);
   }
 
