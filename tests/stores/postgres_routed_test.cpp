@@ -21,7 +21,7 @@ using namespace troupe::testing;
 
 namespace {
 
-postgres_server& shared_server() {
+postgres_server& routed_server() {
   static postgres_server server;
   return server;
 }
@@ -42,7 +42,7 @@ struct ruled_folder {
 
 std::string fresh_url() {
   static int count = 0;
-  return shared_server().url(fmt::format("routed_{}", ++count));
+  return routed_server().url(fmt::format("routed_{}", ++count));
 }
 
 store_opener make_two_schemas() {
