@@ -168,10 +168,12 @@ class UnfinishedRow {
     if (this.isPressed)
       return;
     this.isPressed = true;
+    this.node.setAttribute("aria-busy", "true");
     try {
       await act();
     } finally {
       this.isPressed = false;
+      this.node.removeAttribute("aria-busy");
     }
   }
 }

@@ -236,7 +236,8 @@ class Tab:
 
     def press(self, name, place="document"):
         found = (f"[...{place}.querySelectorAll('button')].find(each => each.checkVisibility() "
-                 f"&& !each.disabled && (each.textContent.trim().startsWith({json.dumps(name)}) "
+                 f"&& !each.disabled && !each.closest('[aria-busy]') "
+                 f"&& (each.textContent.trim().startsWith({json.dumps(name)}) "
                  f"|| each.ariaLabel === {json.dumps(name)}))")
         self.until(found)
         self.js(f"({found}).click()")
