@@ -61,7 +61,7 @@ public:
   // -- traces ----
 
   /// The span above the requests that this code makes to other systems: the one
-  /// that was set, else `run_options::trace`, which may be empty. A tool that
+  /// that was set, else `user_message::trace`, which may be empty. A tool that
   /// sends HTTP requests can send it as headers.
   const trace_context& trace() const noexcept;
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "troupe/contexts/lost_update.hpp"
-#include "troupe/models/trace_context.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -78,13 +77,6 @@ struct run_options {
   /// Records the working times of models and tools in the events of the run,
   /// for timelines (load/timeline.hpp).
   bool step_times = false;
-  /// The span that has caused the run, as a request to this program has named
-  /// it in its headers. Spans of the run belong to its trace, and requests of
-  /// the run to models and MCP servers name it or a span below it
-  /// (docs/telemetry.md). A run with an invalid one fails with
-  /// `errc::invalid_argument`. The message of a run in a store keeps it for a
-  /// recovery. Empty: the run has a trace of its own.
-  trace_context trace = {};
   /// Time that a cancelled run waits for a tool that ignores its stop token,
   /// before the run abandons the tool.
   std::chrono::milliseconds grace{5'000};

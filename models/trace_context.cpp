@@ -100,6 +100,10 @@ std::string to_traceparent(const trace_parent& from) {
 
 bool is_tracestate(std::string_view text) {
   constexpr std::size_t members_max = 32;
+  // Servers refuse long headers. W3C asks for at least 512.
+  constexpr std::size_t bytes_max = 4'096;
+  if (text.size() > bytes_max)
+    return false;
   std::size_t members = 0;
   while (true) {
     const auto comma = text.find(',');
@@ -118,6 +122,18 @@ bool is_tracestate(std::string_view text) {
   }
 }
 
+trace_context accept_trace_context(std::string parent, std::string state) {
+  const auto read = read_traceparent(parent);
+  if (!read)
+    return {};
+  trace_context accepted;
+  accepted.parent
+    = parent.starts_with("00-") ? std::move(parent) : to_traceparent(*read);
+  if (is_tracestate(state))
+    accepted.state = std::move(state);
+  return accepted;
+}
+
 result<void> check_trace_context(const trace_context& given) {
   if (!given.parent.empty() && !read_traceparent(given.parent))
     return error(errc::invalid_argument,
@@ -129,7 +145,7 @@ result<void> check_trace_context(const trace_context& given) {
   if (!is_tracestate(given.state))
     return error(errc::invalid_argument,
                  "the tracestate is not valid: expected KEY=VALUE,KEY=VALUE "
-                 "with at most 32 members");
+                 "with at most 32 members and 4096 bytes");
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The place of work in a trace of several programs, as W3C Trace Context writes
-// it in the headers `traceparent` and `tracestate`.
+// A position in a trace of several programs, as W3C Trace Context writes it in
+// the headers `traceparent` and `tracestate`.
 
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace troupe {
 
-/// The span that has caused some work: the texts of two headers.
+/// The parent span of some work, as the texts of two headers.
 struct trace_context {
   /// `traceparent`: `00-TRACE-SPAN-FLAGS`, as `read_traceparent` reads it.
-  /// Empty: the work has no span above it.
+  /// Empty: the work has no parent span.
   std::string parent = {};
   /// `tracestate`, fields of vendors: `KEY=VALUE,KEY=VALUE`. May be empty. It
   /// has no meaning without `parent`.
@@ -44,8 +44,13 @@ std::optional<trace_parent> read_traceparent(std::string_view text);
 /// Writes a `traceparent` of version 00.
 std::string to_traceparent(const trace_parent& from);
 
-/// Returns true if the text is a valid `tracestate`: at most 32 members.
+/// Returns true if the text is a valid `tracestate` of at most 4,096 bytes.
 bool is_tracestate(std::string_view text);
+
+/// Returns the context that a request names, as its work passes it on. An
+/// invalid parent makes it empty, an invalid state is dropped, and a parent of
+/// a later version becomes one of version 00, as W3C says.
+trace_context accept_trace_context(std::string parent, std::string state);
 
 /// Fails with `errc::invalid_argument` if one of the texts is not valid, or if
 /// there is a state without a parent. Empty texts are valid.

@@ -9,6 +9,7 @@
 #include "troupe/core/content.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/json.hpp"
+#include "troupe/models/trace_context.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -25,8 +26,9 @@ namespace detail {
 class run_control;
 }
 
-/// A content by role `user` and the changes of state that come with it. Both
-/// are appended as one event before the first agent runs.
+/// A content by role `user`, the changes of state that come with it, and the
+/// span that has caused it. Content and changes are appended as one event
+/// before the first agent runs.
 struct user_message {
   user_message(std::nullptr_t, json = {}) = delete;
 
@@ -47,6 +49,13 @@ struct user_message {
   troupe::content content;
   /// Delta in any scope: `{"user:name": "Ann", "temp:text": …}`.
   json state_delta;
+  /// The span that has caused the run, as a request to this program has named
+  /// it in its headers. Spans of the run belong to its trace, and requests of
+  /// the run to models and MCP servers name it or a span below it
+  /// (docs/telemetry.md). A run with an invalid one fails with
+  /// `errc::invalid_argument`. The event in a store keeps it for a recovery.
+  /// Empty: the run has a trace of its own.
+  trace_context trace = {};
 };
 
 /// One run of an agent on a session.

@@ -244,6 +244,8 @@ std::shared_ptr<environment> environment_of(const runtime_options& options) {
 
 // Makes the user's message an event. Fails if it cannot start a run.
 result<event> make_message(user_message sent) {
+  if (auto fit = check_trace_context(sent.trace); !fit)
+    return fit.error();
   auto& said = sent.content;
   if (said.role.empty())
     said.role = "user";
@@ -287,8 +289,8 @@ void name_temp(event& message) {
   set_temp_names(message, written);
 }
 
-// Refuses limits that allow no work, and a malformed trace context.
-result<void> check_options(const run_options& options) {
+// Refuses limits that allow no work.
+result<void> check_limits(const run_options& options) {
   if (options.lanes_max == 0)
     return error(errc::invalid_argument,
                  "lanes_max is 0, but at least one lane must be able to run");
@@ -300,7 +302,7 @@ result<void> check_options(const run_options& options) {
     if (time && time->count() <= 0)
       return error(errc::invalid_argument,
                    "a time-out of a run is not above 0");
-  return check_trace_context(options.trace);
+  return {};
 }
 
 // Fills in `started` and makes all checks that need no invocation.
@@ -309,7 +311,7 @@ result<void> prepare(actors::run_shared& started,
                      const session_key& session) {
   if (backend.is_closing())
     return actors::closed();
-  if (auto fit = check_options(started.options); !fit)
+  if (auto fit = check_limits(started.options); !fit)
     return fit;
   started.tool_slots.emplace(started.options.tool_calls_max);
   started.retries
@@ -361,7 +363,6 @@ void set_facts(actors::run_shared& started, const event& said) {
   started.facts.limits = shared.options.limits;
   started.facts.artifacts = shared.artifacts;
   started.facts.memory = shared.memory;
-  started.facts.trace = started.options.trace;
   started.facts.step_times = started.options.step_times;
   started.facts.lost_updates = started.options.lost_updates;
   started.facts.update_retries_max = started.options.update_retries_max;
@@ -460,7 +461,7 @@ result<void> begin(detail::session_backend& backend,
   if (shared.store)
     name_temp(said);
   if (shared.store && !claims)
-    set_cause(said, started->options.trace);
+    set_cause(said, started->facts.trace);
   set_facts(*started, said);
   auto letter = actors::make_append(std::move(said), {}, shared);
   if (!letter)
@@ -608,10 +609,13 @@ run runtime::run(const agent& root,
     backend_->share(), "e-" + shared.environment->new_id());
   auto watched = actors::watch_message(
     shared.plugins, session, std::move(message.content));
-  auto said = watched ? make_message(user_message(
-                std::move(*watched), std::move(message.state_delta)))
-                      : result<event>(watched.error());
+  if (watched)
+    message.content = std::move(*watched);
   auto started = make_started(*backend_, control, root, options);
+  started->facts.trace
+    = accept_trace_context(message.trace.parent, message.trace.state);
+  auto said = watched ? make_message(std::move(message))
+                      : result<event>(watched.error());
   auto ready
     = said ? prepare(*started, *backend_, session) : result<void>(said.error());
   if (ready)

@@ -131,15 +131,13 @@ void set_cause(event& message, const trace_context& cause) {
 }
 
 trace_context cause_in(const event& message) {
-  trace_context read;
-  if (const auto* parent = fact_in(message, parent_fact);
-      parent != nullptr && parent->is_string())
-    read.parent = parent->get<std::string>();
-  if (const auto* state = fact_in(message, state_fact);
-      state != nullptr && state->is_string())
-    read.state = state->get<std::string>();
+  const auto text = [&message](const char* name) {
+    const auto* found = fact_in(message, name);
+    return found != nullptr && found->is_string() ? found->get<std::string>()
+                                                  : std::string();
+  };
   // A program that appends events may have written anything.
-  return check_trace_context(read) ? read : trace_context();
+  return accept_trace_context(text(parent_fact), text(state_fact));
 }
 
 json without_moment(const event& said) {

@@ -53,7 +53,7 @@ struct run_facts {
   std::shared_ptr<const artifact_service> artifacts;
   /// Null if the runtime has no memory service.
   std::shared_ptr<const memory_access> memory;
-  /// As in `run_options`; that of the message after a recovery.
+  /// As in `user_message`, also after a recovery.
   trace_context trace;
   /// True if events record the working times of their models and tools.
   bool step_times = false;

@@ -462,6 +462,10 @@ std::int64_t connection::send(request sent) {
   auto meta = is_stateless_.value_or(false) ? stateless_meta() : json::object();
   if (!sent.progress_name.empty() && options_.on_progress)
     meta["progressToken"] = id;
+  if (!sent.trace.parent.empty())
+    meta["traceparent"] = sent.trace.parent;
+  if (!sent.trace.state.empty())
+    meta["tracestate"] = sent.trace.state;
   if (!meta.empty())
     params["_meta"] = std::move(meta);
   outgoing made{

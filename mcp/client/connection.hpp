@@ -55,8 +55,8 @@ public:
   void connect();
 
   /// Calls a tool; answers with the result of `tools/call`. `shown` is the
-  /// tool's name in reports of its progress. `trace` is sent as headers over
-  /// HTTP.
+  /// tool's name in reports of its progress. `trace` is sent in `_meta`, and
+  /// over HTTP as headers, too.
   void call(std::shared_ptr<wanted<json>> call,
             std::string tool,
             std::string shown,

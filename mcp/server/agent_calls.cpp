@@ -193,11 +193,12 @@ result<session_key> agent_calls::open_session(const agent_request& asked) {
 }
 
 json agent_calls::run_on(call& own, const session_key& session) {
+  user_message said(own.request.asked.message);
+  said.trace = own.request.asked.trace;
   attached_run running(
     *this,
     own,
-    on_.run(
-      offered_.root(), session, own.request.asked.message, options_.runs));
+    on_.run(offered_.root(), session, std::move(said), options_.runs));
   run_answer answer;
   std::size_t count = 0;
   result<void> ended;

@@ -31,6 +31,14 @@ bool is_id(const json& id) {
   return id.is_string() || id.is_number_integer();
 }
 
+// The span that a request names in `_meta`, as MCP's rules for traces say.
+trace_context read_trace(const json* meta) {
+  if (meta == nullptr || !meta->is_object())
+    return {};
+  return accept_trace_context(text_in(*meta, "traceparent"),
+                              text_in(*meta, "tracestate"));
+}
+
 json server_info(const agent& root) {
   return {{"name", root.name()}, {"version", TROUPE_VERSION}};
 }
@@ -239,6 +247,8 @@ void exchange::start_call(const incoming& request, json version_fields) {
       "params._meta.progressToken is neither a text nor an integer");
   auto asked = offered_.read(args != nullptr ? *args : json::object());
   auto started = result<void>();
+  if (asked)
+    asked->trace = read_trace(field_of(request.params, "_meta"));
   if (asked)
     started = calls_.start({.id = *request.id,
                             .progress_token = token ? *token : json(),

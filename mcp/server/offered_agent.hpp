@@ -6,6 +6,7 @@
 #include "troupe/agents/json_schema.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/json.hpp"
+#include "troupe/models/trace_context.hpp"
 
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@ struct agent_request {
   std::string message;
   /// Blank: a new session.
   std::string session;
+  /// The span that has caused the call; may be empty.
+  trace_context trace = {};
 };
 
 /// An immutable description. Thread-safe.

@@ -44,23 +44,17 @@ bool ends_with_client(body& given, const served& on) {
 }
 
 trace_context read_trace(const request& asked) {
-  trace_context read;
+  std::string parent;
+  std::string state;
   for (const auto& [name, value] : asked.headers) {
-    if (name == "traceparent") {
-      // A second one makes both invalid.
-      const auto parent = read_traceparent(value);
-      if (!read.parent.empty() || !parent)
-        return {};
-      // Fields of a later version are not passed on, as W3C says.
-      read.parent = value.starts_with("00-") ? value : to_traceparent(*parent);
-    } else if (name == "tracestate") {
-      // Several are parts of one list.
-      read.state += (read.state.empty() ? "" : ",") + value;
-    }
+    // Two parents together are invalid.
+    if (name == "traceparent")
+      parent += value;
+    // Several states are parts of one list.
+    if (name == "tracestate")
+      state += (state.empty() ? "" : ",") + value;
   }
-  if (read.parent.empty() || !is_tracestate(read.state))
-    read.state.clear();
-  return read;
+  return accept_trace_context(std::move(parent), std::move(state));
 }
 
 std::optional<response>

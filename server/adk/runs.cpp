@@ -46,14 +46,11 @@ public:
 
   void start() {
     const auto& root = on_->apps.at(wanted_.key.app);
-    auto options = on_->options.runs;
-    options.trace = wanted_.trace;
+    user_message said(wanted_.message, wanted_.state_delta);
+    said.trace = wanted_.trace;
     run_ = on_->runs.add(
       wanted_.key,
-      on_->on.run(root,
-                  wanted_.key,
-                  user_message(wanted_.message, wanted_.state_delta),
-                  std::move(options)));
+      on_->on.run(root, wanted_.key, std::move(said), on_->options.runs));
     to_.watch([self = shared_from_this()](departure how) { self->leave(how); });
     begin();
     ask();

@@ -65,8 +65,10 @@ public:
              .model = std::make_shared<scripted_model>(std::move(replies)),
              .toolsets = {set_},
              .after_tool = after_tool});
+    user_message message("call");
+    message.trace = trace_;
     auto running
-      = on_.run(asking, {"a", "u", "s"}, user_text("call"), options_);
+      = on_.run(asking, {"a", "u", "s"}, std::move(message), options_);
     const auto ended = running.wait().get();
     BOOST_REQUIRE_MESSAGE(ended, reason_of(ended));
     std::vector<function_response> found;
@@ -92,8 +94,8 @@ public:
 
   runtime& on() noexcept { return on_; }
 
-  /// Options of the runs.
-  run_options& options() noexcept { return options_; }
+  /// The span that has caused the runs.
+  trace_context& trace() noexcept { return trace_; }
 
   /// Callbacks of the agent after each call.
   std::vector<after_tool_callback> after_tool;
@@ -102,6 +104,7 @@ private:
   const toolset_ptr set_;
   runtime on_;
   run_options options_;
+  trace_context trace_;
 };
 
 /// The text of the first block.

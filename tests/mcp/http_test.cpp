@@ -145,19 +145,26 @@ BOOST_AUTO_TEST_CASE(a_session_is_begun_used_and_ended) {
   BOOST_TEST(requests.back().header("mcp-session-id") == "session-1");
 }
 
-BOOST_AUTO_TEST_CASE(the_span_of_a_call_is_sent_as_headers) {
+BOOST_AUTO_TEST_CASE(the_span_of_a_call_is_sent_with_it) {
   small_http_server there(echo);
   caller by(mcp_tools(there.source(), fast()));
-  by.options().trace.parent
-    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  by.options().trace.state = "vendor=x";
+  by.trace().parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  by.trace().state = "vendor=x";
   BOOST_TEST(text_in(by.call("echo", {{"text", "a"}})) == "a");
   std::size_t calls = 0;
   for (const auto& each : there.server().requests()) {
     const bool is_call = each.body.find("tools/call") != std::string::npos;
     calls += is_call ? 1 : 0;
+    const auto sent = parse_json(each.body).value_or(json::object());
+    const auto meta
+      = sent.value("params", json::object()).value("_meta", json::object());
+    BOOST_TEST(meta.contains("traceparent") == is_call);
+    if (is_call) {
+      BOOST_TEST(meta["traceparent"] == by.trace().parent);
+      BOOST_TEST(meta["tracestate"] == "vendor=x");
+    }
     BOOST_TEST(each.header("traceparent")
-               == (is_call ? by.options().trace.parent : std::string()));
+               == (is_call ? by.trace().parent : std::string()));
     BOOST_TEST(each.header("tracestate")
                == (is_call ? "vendor=x" : std::string()));
   }

@@ -364,6 +364,42 @@ BOOST_AUTO_TEST_CASE(a_long_message_is_skipped) {
   BOOST_TEST(by.ask(1, "ping")["id"] == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_call_belongs_to_the_trace_of_its_client) {
+  const std::string parent
+    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  std::vector<trace_context> seen;
+  served by(writer(
+    scripted({{"writer", {calling("look", {{"at", "owls"}}), {.text = "ok"}}}}),
+    {tool_of("look", [&seen](const json&, tool_context& context) {
+      seen.push_back(context.trace());
+      return json(1);
+    })}));
+  by.initialize();
+  by.send_call(
+    1, {{"request", "go"}}, {{"traceparent", parent}, {"tracestate", "v=1"}});
+  BOOST_TEST(by.receive()["id"] == 1);
+  BOOST_REQUIRE(seen.size() == 1);
+  BOOST_TEST(seen.front().parent == parent);
+  BOOST_TEST(seen.front().state == "v=1");
+}
+
+BOOST_AUTO_TEST_CASE(a_malformed_trace_of_a_client_is_ignored) {
+  std::vector<trace_context> seen;
+  served by(writer(
+    scripted({{"writer", {calling("look", {{"at", "owls"}}), {.text = "ok"}}}}),
+    {tool_of("look", [&seen](const json&, tool_context& context) {
+      seen.push_back(context.trace());
+      return json(1);
+    })}));
+  by.initialize();
+  by.send_call(1, {{"request", "go"}}, {{"traceparent", 7}});
+  const auto answer = by.receive();
+  BOOST_TEST(answer["id"] == 1);
+  BOOST_TEST(!answer["result"].contains("isError"));
+  BOOST_REQUIRE(seen.size() == 1);
+  BOOST_TEST((seen.front() == trace_context()));
+}
+
 BOOST_AUTO_TEST_CASE(progress_names_agents_and_tools) {
   served by(writer(
     scripted({{"writer", {calling("look", {{"at", "owls"}}), {.text = "ok"}}}}),

@@ -76,6 +76,8 @@ BOOST_AUTO_TEST_CASE(a_state_is_a_list_of_keys_and_values) {
     many += ",k" + std::to_string(number) + "=v";
   BOOST_TEST(is_tracestate(many));
   BOOST_TEST(!is_tracestate(many + ",k32=v"));
+  BOOST_TEST(is_tracestate(std::string(4'096, ',')));
+  BOOST_TEST(!is_tracestate(std::string(4'097, ',')));
 }
 
 BOOST_AUTO_TEST_CASE(a_check_names_the_header) {

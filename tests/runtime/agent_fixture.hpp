@@ -169,6 +169,10 @@ public:
     return show(runtime.run(root, key, {"go", std::move(delta)}, options));
   }
 
+  std::string say(const agent& root, user_message said) {
+    return show(runtime.run(root, key, std::move(said)));
+  }
+
   static std::string show(run started) { return follow(started); }
 
   static std::string follow(run& started) {
