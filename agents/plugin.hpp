@@ -42,6 +42,16 @@ struct wanted<std::optional<event>(const session_key&, const event&)> {
 };
 
 template <>
+struct wanted<void(const session_key&, const event&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "after_event is [](const troupe::session_key& session, const "
+                  "troupe::event& said) { ... }");
+  }
+};
+
+template <>
 struct wanted<void(callback_context&)> {
   template <bool Fits>
   static constexpr void check() {
@@ -68,12 +78,14 @@ struct wanted<void(const readonly_context&, const error&)> {
 ///
 /// An exception ends the work around which the function was called. A
 /// `troupe::error` is kept; any other exception becomes `errc::callback_failed`
-/// with the names of plugin and hook. There are two special cases. First, an
+/// with the names of plugin and hook. There are three special cases. First, an
 /// exception around a tool fails the call of the tool, and
 /// `tool_options::on_failure` decides about the agent: before the tool the
 /// exception becomes `errc::tool_failed`, after it `errc::callback_failed`.
 /// Second, an exception of `on_agent_error` or `on_run_error` only extends the
-/// message of the error. `on_agent` must not throw.
+/// message of the error. Third, an exception of `after_event` becomes a warning
+/// (`runtime_options::on_warning`), as the event is committed. `on_agent` must
+/// not throw.
 struct plugin {
   /// Not empty; unique in a runtime.
   std::string name = {};
@@ -102,6 +114,13 @@ struct plugin {
   plain_function<std::optional<event>(const session_key& session,
                                       const event& said)>
     on_event = {};
+
+  /// Called after an event of an agent was committed, before the caller of the
+  /// run gets it. The event has its id. All plugins are called. Not called for
+  /// partial events, events of agents that are tools, and events that the
+  /// session had already. Must be short: the run waits for it.
+  plain_function<void(const session_key& session, const event& said)>
+    after_event = {};
 
   /// Called when an agent starts, and when it has ended, with or without
   /// failure. Must be short and must not throw.

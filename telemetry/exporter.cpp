@@ -122,12 +122,22 @@ plugin exporter::watcher() const {
     on->observer->hear(said);
     return std::nullopt;
   };
+  made.after_event = [on](const session_key&, const event& said) {
+    on->observer->end_append(said);
+  };
   made.close = [on, of] {
     on->observer->end_all(of);
     // Records that the receiver does not take in time are lost.
     static_cast<void>(on->line.flush(on->close_timeout));
   };
   return made;
+}
+
+std::function<void(std::size_t)> exporter::commits() const {
+  return [on = parts_](std::size_t changes) {
+    on->line.histograms().record(
+      commit_changes, static_cast<double>(changes), {});
+  };
 }
 
 bool exporter::flush(std::chrono::milliseconds limit) {

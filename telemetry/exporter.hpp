@@ -9,7 +9,9 @@
 #include "troupe/telemetry/options.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -55,6 +57,10 @@ public:
   /// plugin before it may answer in its place. When the runtime shuts down, it
   /// sends the records that are left, for `options::close_timeout` at most.
   plugin watcher() const;
+
+  /// Makes a function for `runtime_options::on_commit` that measures the number
+  /// of changes in each commit.
+  std::function<void(std::size_t changes)> commits() const;
 
   /// Sends all records of ended work, and the histograms, now, and drops those
   /// that the receiver does not take. Returns true if that ended within

@@ -56,8 +56,8 @@ struct options {
   /// Share of the runs whose spans are sent, from 0 to 1. All spans of a run
   /// are sent, or none.
   double sampled = 1;
-  /// True if a run that was started with a trace context is sent if that says
-  /// that its trace is sampled, and only then. `sampled` counts for the others.
+  /// True: a run with a trace context is sent if its `traceparent` has the flag
+  /// "sampled", and only then. Else `sampled` applies to all runs.
   bool follows_parent = true;
   /// True if spans have the contents of messages, and arguments and results of
   /// tools.

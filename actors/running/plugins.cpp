@@ -97,6 +97,23 @@ result<void> watch_event(const std::vector<plugin>& plugins,
   return {};
 }
 
+void tell_event(
+  const std::vector<plugin>& plugins,
+  const session_key& session,
+  const event& said,
+  const std::function<void(const std::string& warning)>& on_warning) {
+  for (const auto& each : plugins) {
+    if (!each.after_event)
+      continue;
+    try {
+      each.after_event(session, said);
+    } catch (...) {
+      if (on_warning)
+        on_warning(failure_of(each, "after_event").message());
+    }
+  }
+}
+
 void tell_run_end(const std::vector<plugin>& plugins,
                   callback_context& context) {
   std::optional<error> failure;

@@ -5,6 +5,8 @@
 
 #include "troupe/agents/plugin.hpp"
 
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +34,14 @@ result<content> watch_message(const std::vector<plugin>& plugins,
 result<void> watch_event(const std::vector<plugin>& plugins,
                          const session_key& session,
                          event& said);
+
+/// Calls every `after_event`. Exceptions become warnings, if `on_warning` is
+/// not empty.
+void tell_event(
+  const std::vector<plugin>& plugins,
+  const session_key& session,
+  const event& said,
+  const std::function<void(const std::string& warning)>& on_warning);
 
 /// Calls every `after_run`. The first exception is rethrown after all
 /// were called.

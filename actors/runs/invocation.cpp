@@ -460,6 +460,11 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   // Before the event: its receiver finds the losses.
   if (answered->outcome && !again && answered->basis)
     tell_losses(*run_, *answered->basis, **answered->outcome);
+  if (answered->outcome && !answered->joined)
+    tell_event(run_->shared->plugins,
+               run_->facts.session,
+               **answered->outcome,
+               run_->shared->on_warning);
   // As in ADK, a summary is stored, and is no event of the run. Nor is an event
   // that was there before, such as one that a node has emitted before it asked.
   if (answered->outcome && !answered->joined && !run_->is_compacting)

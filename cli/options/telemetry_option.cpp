@@ -50,8 +50,16 @@ void telemetry_option::describe(const agent& root, const std::string& app) {
 }
 
 void telemetry_option::watch(runtime_options& options) const {
-  if (parts_)
-    options.plugins.insert(options.plugins.begin(), parts_->made.watcher());
+  if (!parts_)
+    return;
+  options.plugins.insert(options.plugins.begin(), parts_->made.watcher());
+  options.on_commit
+    = [measure = parts_->made.commits(),
+       before = std::move(options.on_commit)](std::size_t changes) {
+        measure(changes);
+        if (before)
+          before(changes);
+      };
 }
 
 } // namespace troupe::cli

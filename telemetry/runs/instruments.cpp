@@ -45,7 +45,15 @@ std::vector<instrument> run_instruments() {
           {"gen_ai.invoke_agent.tool_calls",
            "Calls of tools by one run of an agent",
            "{call}",
-           calls}};
+           calls},
+          {"troupe.append.duration",
+           "Time until an event of a run was committed",
+           "s",
+           multiplied(0.0001, 2, 16)},
+          {"troupe.commit.changes",
+           "Changes in a commit",
+           "{change}",
+           multiplied(1, 2, 12)}};
 }
 
 } // namespace troupe::telemetry

@@ -18,6 +18,8 @@ enum measure : std::size_t {
   tool_duration,
   agent_model_calls,
   agent_tool_calls,
+  append_duration,
+  commit_changes,
 };
 
 /// Returns all histograms, in the order of `measure`.

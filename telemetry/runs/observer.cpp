@@ -1,8 +1,11 @@
 #include "troupe/telemetry/runs/observer.hpp"
 
+#include "troupe/contexts/lanes/event_place.hpp"
 #include "troupe/core/support/passwords.hpp"
 #include "troupe/telemetry/runs/instruments.hpp"
 #include "troupe/telemetry/runs/message_form.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +19,11 @@ namespace {
 // Time after which a cancelled run counts as ended. A run that has ended by a
 // deadline is told as failed meanwhile.
 constexpr std::chrono::seconds cancel_grace{10};
+
+// Name of the append of an event. A lane has one append under way.
+std::string append_of(const event& said) {
+  return fmt::format("{}\n{}\n{}", said.author, said.branch, path_in(said));
+}
 
 const invocation_context& body_of(const readonly_context& context) {
   // The runtime calls these hooks with the context of the body (plugin.hpp
@@ -495,6 +503,7 @@ void run_observer::hear(const event& said) {
     speaker->last_heard = run.last_heard;
     speaker->has_answer = false;
   }
+  run.appends.insert_or_assign(append_of(said), run.last_heard);
   for (const auto& each : said.content.parts) {
     if (const auto* call = each.call(); call != nullptr && speaker != nullptr)
       run.owners.insert_or_assign(call->id, speaker->place);
@@ -509,6 +518,33 @@ void run_observer::hear(const event& said) {
     table_.end(run, answer->id, open->second, run.last_heard, &why);
     run.tools.erase(open);
   }
+}
+
+void run_observer::end_append(const event& said) {
+  const std::lock_guard guard(mutex_);
+  const auto run = table_.find(said.invocation_id);
+  if (!run)
+    return;
+  const auto begun = run->appends.extract(append_of(said));
+  if (!begun)
+    return;
+  const auto* speaker = table_.speaker_of(*run, said);
+  span made;
+  made.began = begun.mapped();
+  made.ended = std::max(table_.now(), made.began);
+  line_.histograms().record(
+    append_duration, seconds_between(made.began, made.ended), {});
+  if (!has_spans_)
+    return;
+  made.trace = run->made.trace;
+  made.id = table_.new_span_id();
+  made.parent = speaker != nullptr ? speaker->made.id : run->made.id;
+  made.name = "append_event";
+  made.attributes = {{"gen_ai.agent.name", said.author},
+                     {"gen_ai.conversation.id", run->session},
+                     {"gcp.vertex.agent.event_id", said.id},
+                     {"gcp.vertex.agent.invocation_id", said.invocation_id}};
+  table_.give(*run, std::move(made));
 }
 
 // -- the end ------------------------------------------------------------------

@@ -30,7 +30,7 @@ public:
                sender& line,
                const agent_register& agents);
 
-  /// Returns a number for one more runtime, which its runs name as `of`.
+  /// Registers a runtime. Returns its number, the argument `of` of the hooks.
   std::size_t add_runtime();
 
   // The contexts are those that the runtime gives to plugins: of hooks around
@@ -64,6 +64,8 @@ public:
 
   /// Hears of an event that is about to be committed.
   void hear(const event& said);
+  /// Hears that the event was committed.
+  void end_append(const event& said);
 
   /// Ends all that is open in one runtime.
   void end_all(std::size_t of);

@@ -75,7 +75,9 @@ struct open_run {
   std::map<std::string, std::shared_ptr<open_agent>> agents; // By place.
   std::map<std::string, open_tool> tools;                    // By call.
   std::map<std::string, std::string> owners; // Place of the agent, by call.
-  bool is_followed = false;                  // Set before `stop`.
+  /// Begins of the appends that are under way, by author, branch and place.
+  std::map<std::string, nanoseconds_since_1970> appends;
+  bool is_followed = false; // Set before `stop`.
   std::optional<on_stop> stop;
 };
 

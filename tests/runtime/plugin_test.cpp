@@ -6,10 +6,12 @@
 #include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -271,6 +273,57 @@ BOOST_AUTO_TEST_CASE(an_event_that_a_plugin_fails_on_fails_its_agent) {
   agent_fixture on(with({bad}));
   BOOST_TEST(on.perform(adds("a", "n")) == "| callback_failed");
   BOOST_TEST(on.state_now() == json::object());
+}
+
+BOOST_AUTO_TEST_CASE(a_committed_event_is_told_before_its_caller_gets_it) {
+  std::vector<std::string> told;
+  std::atomic<std::size_t> count{0};
+  std::atomic<bool> has_ids{true};
+  plugin hears{.name = "hears",
+               .after_event = [&](const session_key&, const event& said) {
+                 has_ids = has_ids && !said.id.empty();
+                 ++count;
+                 told.push_back(said.text());
+               }};
+  agent_fixture on(with({hears}));
+  const auto inner = says("inner", "inside");
+  auto running = on.runtime.run(
+    asks("a",
+         scripted(
+           {{"a", {calling("inner", {{"request", "x"}}), {.text = "done"}}}}),
+         {agent_tool(inner)}),
+    on.key,
+    {"go"});
+  std::size_t taken = 0;
+  while (const auto next = running.next().get().value())
+    // The next event may be committed already.
+    BOOST_TEST(count >= ++taken);
+  // Neither the message of the run nor the event of the inner agent is told.
+  BOOST_TEST(told == (std::vector<std::string>{"", "", "done"}));
+  BOOST_TEST(taken == told.size());
+  BOOST_TEST(has_ids.load());
+}
+
+BOOST_AUTO_TEST_CASE(what_throws_after_an_event_is_a_warning) {
+  std::vector<std::string> warnings;
+  std::size_t told = 0;
+  plugin bad{.name = "bad",
+             .after_event = [](const session_key&, const event&) {
+               throw std::runtime_error("no");
+             }};
+  plugin next{.name = "next",
+              .after_event
+              = [&told](const session_key&, const event&) { ++told; }};
+  auto options = with({bad, next});
+  options.on_warning
+    = [&warnings](const std::string& warning) { warnings.push_back(warning); };
+  agent_fixture on(std::move(options));
+  BOOST_TEST(on.perform(says("a", "x")) == "a=x | ok");
+  BOOST_REQUIRE(warnings.size() == 1);
+  BOOST_TEST(warnings.front().find("the after_event callback of plugin 'bad'")
+               != std::string::npos,
+             warnings.front());
+  BOOST_TEST(told == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(events_that_wait_for_temp_are_shown_once) {

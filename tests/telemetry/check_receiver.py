@@ -227,7 +227,8 @@ def check(requests):
     assert len(names) == len(spans), "two spans have the same id"
     assert len({each.trace_id for each in spans}) == 1, spans
     model = next(each.name for each in spans if each.name.startswith("generate_content"))
-    relations = sorted((each.name, names.get(each.parent_span_id, "-")) for each in spans)
+    relations = sorted((each.name, names.get(each.parent_span_id, "-")) for each in spans
+                       if each.name != "append_event")
     assert relations == sorted([
         ("invoke_workflow root", "-"),
         ("invoke_agent root", "invoke_workflow root"),
@@ -238,8 +239,13 @@ def check(requests):
         ("execute_tool exit_loop", "invoke_agent left"),
         *((model, f"invoke_agent {each}") for each in calls_of(spans, names))]), relations
     assert all(each.end_time_unix_nano >= each.start_time_unix_nano > 0 for each in spans)
-    asked = [each for each in spans
-             if names.get(each.parent_span_id) == "invoke_agent right"]
+    appends = [each for each in spans if each.name == "append_event"]
+    assert {names[each.parent_span_id] for each in appends} == {
+        "invoke_agent left", "invoke_agent right", "invoke_agent last"}, appends
+    events = {facts_of(each)["gcp.vertex.agent.event_id"].string_value for each in appends}
+    assert "" not in events and len(events) == len(appends), appends
+    asked = [each for each in spans if each.name == model
+             and names.get(each.parent_span_id) == "invoke_agent right"]
     facts = facts_of(asked[0])
     assert facts["gen_ai.usage.input_tokens"].int_value == 7, facts
     assert facts["gen_ai.usage.output_tokens"].int_value == 3, facts
@@ -272,8 +278,8 @@ def check_joined(requests, asked):
             ("invoke_agent left", "invoke_agent lanes"),
             ("invoke_agent right", "invoke_agent lanes"),
             ("invoke_agent last", "invoke_agent root")} <= relations, relations
-    (call,) = (each for each in spans if names.get(each.parent_span_id) == "invoke_agent last")
-    assert call.name.startswith("generate_content"), call
+    (call,) = (each for each in spans if names.get(each.parent_span_id) == "invoke_agent last"
+               and each.name.startswith("generate_content"))
     (headers,) = ({key.lower(): each for key, each in got.items()} for got in asked)
     assert headers["traceparent"] == f"00-{TRACE}-{call.span_id.hex()}-01", headers
     assert headers["tracestate"] == "vendor=x", headers

@@ -55,6 +55,17 @@ struct received {
     return shown;
   }
 
+  /// The same for a run with this message.
+  std::string perform(const agent& root, user_message said) {
+    made.describe(root);
+    runtime_options with;
+    with.plugins = {made.watcher()};
+    agent_fixture on(std::move(with));
+    auto shown = on.say(root, std::move(said));
+    on.runtime.shut_down().value();
+    return shown;
+  }
+
   /// All records of one kind: `/v1/traces`, `Spans`, `spans`.
   std::vector<json> records(const std::string& path,
                             const std::string& kind,
@@ -90,13 +101,15 @@ struct received {
     throw std::runtime_error("no span " + name);
   }
 
-  /// Lines of `name < parent`, sorted.
+  /// Lines of `name < parent`, sorted, without the appends.
   std::vector<std::string> relations() const {
     std::map<std::string, std::string> names;
     for (const auto& each : spans())
       names[each.at("spanId")] = each.at("name");
     std::vector<std::string> lines;
     for (const auto& each : spans()) {
+      if (each.at("name") == "append_event")
+        continue;
       const auto parent = each.value("parentSpanId", std::string());
       lines.push_back(each.at("name").get<std::string>() + " < "
                       + (parent.empty() ? std::string("-") : names.at(parent)));
@@ -135,6 +148,13 @@ trace_context caused(const std::string& flags) {
   return made;
 }
 
+/// A message of that request.
+user_message traced(const std::string& flags) {
+  user_message said("go");
+  said.trace = caused(flags);
+  return said;
+}
+
 tool works() {
   return tool_of("works",
                  [](const json&, tool_context&) -> json { return "fine"; });
@@ -162,6 +182,44 @@ BOOST_AUTO_TEST_CASE(a_run_is_one_trace_of_agents_models_and_tools) {
   BOOST_TEST(on.relations() == expected, boost::test_tools::per_element());
   for (const auto& each : on.spans())
     BOOST_TEST(each.at("traceId") == on.spans().at(0).at("traceId"));
+}
+
+BOOST_AUTO_TEST_CASE(each_event_of_a_run_has_a_span_of_its_append) {
+  received on;
+  std::vector<std::string> ids;
+  std::vector<std::string> names;
+  {
+    runtime_options with;
+    with.plugins = {on.made.watcher()};
+    with.on_commit = on.made.commits();
+    agent_fixture made(std::move(with));
+    made.perform(asks(
+      "a", scripted({{"a", {calling("works"), {.text = "done"}}}}), {works()}));
+    for (const auto& each :
+         made.runtime.sessions().get(made.key).value().events())
+      if (each->author != "user")
+        ids.push_back(each->id);
+    made.runtime.shut_down().value();
+  }
+  std::vector<std::string> told;
+  const std::string above = on.span("invoke_agent a").at("spanId");
+  for (const auto& each : on.spans()) {
+    if (each.at("name") != "append_event")
+      continue;
+    BOOST_TEST(each.at("parentSpanId") == above);
+    told.push_back(attribute_in(each, "gcp.vertex.agent.event_id"));
+  }
+  std::ranges::sort(told);
+  std::ranges::sort(ids);
+  BOOST_TEST(ids.size() == 3U);
+  BOOST_TEST(told == ids, boost::test_tools::per_element());
+  std::map<std::string, std::string> counts;
+  for (const auto& each : on.metrics())
+    counts[each.at("name")]
+      = each.at("histogram").at("dataPoints").at(0).at("count");
+  BOOST_TEST(counts["troupe.append.duration"] == "3");
+  // The session, the message of the run, and the events.
+  BOOST_TEST(counts["troupe.commit.changes"] == "5");
 }
 
 BOOST_AUTO_TEST_CASE(each_lane_has_its_own_calls) {
@@ -356,8 +414,7 @@ BOOST_AUTO_TEST_CASE(a_run_joins_the_trace_of_its_request) {
       of_model = request.trace;
       inner->generate(std::move(request), std::move(reply));
     });
-  const auto shown
-    = on.perform(asks("a", model, {asking}), {.trace = caused("01")});
+  const auto shown = on.perform(asks("a", model, {asking}), traced("01"));
   BOOST_TEST(shown.ends_with("| ok"));
   BOOST_TEST(on.span("invoke_workflow a").at("parentSpanId") == cause_span);
   std::vector<std::string> ids_of_calls;
@@ -403,7 +460,7 @@ BOOST_AUTO_TEST_CASE(the_trace_of_a_request_decides_if_it_is_sampled) {
       chosen.follows_parent = follows;
       chosen.sampled = flags == "00" ? 1 : 0;
       received on(std::move(chosen));
-      on.perform(asks("a", echo(), "x"), {.trace = caused(flags)});
+      on.perform(asks("a", echo(), "x"), traced(flags));
       // Alone, the share decides; it says the opposite here.
       BOOST_TEST(on.spans().empty() == (follows == (flags == "00")));
     }
@@ -420,8 +477,7 @@ BOOST_AUTO_TEST_CASE(without_spans_the_trace_of_the_request_is_passed_on) {
   agent_fixture on;
   BOOST_TEST(on.perform(asks("a", model)).ends_with("| ok"));
   BOOST_TEST(of_model.parent.empty());
-  BOOST_TEST(
-    on.perform(asks("a", model), {.trace = caused("00")}).ends_with("| ok"));
+  BOOST_TEST(on.say(asks("a", model), traced("00")).ends_with("| ok"));
   BOOST_TEST((of_model == caused("00")));
 }
 
@@ -440,8 +496,7 @@ BOOST_AUTO_TEST_CASE(a_recovered_run_stays_in_the_trace_of_its_request) {
     auto ended = on_place({});
     ended.sessions().create(key).value();
     const auto model = std::make_shared<held_model>();
-    auto started = ended.run(
-      asks("a", model), key, user_text("go"), {.trace = caused("01")});
+    auto started = ended.run(asks("a", model), key, traced("01"));
     id = started.invocation_id();
     model->asked.await(1);
     started.detach();
@@ -525,9 +580,9 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_ends_leaves_the_runs_of_another_one) {
 
 BOOST_AUTO_TEST_CASE(a_run_with_a_malformed_trace_fails) {
   agent_fixture on;
-  run_options options;
-  options.trace.parent = "00-1-2-01";
-  BOOST_TEST(on.perform(asks("a", echo(), "x"), options)
+  user_message said("go");
+  said.trace.parent = "00-1-2-01";
+  BOOST_TEST(on.say(asks("a", echo(), "x"), std::move(said))
                .ends_with("| invalid_argument"));
 }
 
@@ -542,7 +597,7 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_is_away_changes_no_run) {
   agent_fixture on(std::move(with));
   BOOST_TEST(on.perform(asks("a", echo(), "x")) == "a=x | ok");
   on.runtime.shut_down().value();
-  BOOST_TEST(made.counts().dropped == 3);
+  BOOST_TEST(made.counts().dropped == 4);
   BOOST_TEST(made.counts().sent == 0);
   warnings.await(1);
 }
