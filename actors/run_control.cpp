@@ -225,26 +225,35 @@ void run_control::wait(completion<void> done) {
 }
 
 void run_control::cancel(error reason) {
-  stop_for(std::move(reason), false);
+  stop_for(std::move(reason), stopping::cancel);
 }
 
 void run_control::interrupt(error reason) {
-  stop_for(std::move(reason), true);
+  stop_for(std::move(reason), stopping::interrupt);
+}
+
+void run_control::leave(error reason) {
+  stop_for(std::move(reason), stopping::leave);
 }
 
 bool run_control::is_interrupted() const {
   const std::lock_guard guard(mutex_);
-  return is_interrupted_;
+  return stopped_ == stopping::interrupt;
 }
 
-void run_control::stop_for(error reason, bool interrupts) {
+bool run_control::is_left() const {
+  const std::lock_guard guard(mutex_);
+  return stopped_ == stopping::leave;
+}
+
+void run_control::stop_for(error reason, stopping how) {
   actors::ref<actors::inbox_actor> told;
   {
     const std::lock_guard guard(mutex_);
     if (outcome_ || wished_end_)
       return;
     wished_end_ = reason;
-    is_interrupted_ = interrupts;
+    stopped_ = how;
     told = invocation_;
   }
   // This runs the stop callbacks of models and tools, which may answer right

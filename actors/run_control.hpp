@@ -13,6 +13,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -75,9 +76,16 @@ public:
   /// was cancelled before.
   void interrupt(error reason);
 
+  /// Cancels the run, which stays open in a store. No effect on a run that was
+  /// cancelled before.
+  void leave(error reason);
+
   /// Returns true if the run was cancelled because its runtime shuts down. Over
   /// a store it then stays open, unless it has ended without an error.
   bool is_interrupted() const;
+
+  /// Returns true if the run was cancelled by `leave`.
+  bool is_left() const;
 
   bool has_ended() const;
 
@@ -95,14 +103,16 @@ private:
   // Adds an event after the others. Requires `mutex_`, as does `take`.
   void keep(event_ptr said);
 
-  void stop_for(error reason, bool interrupts);
+  enum class stopping : std::uint8_t { none, cancel, leave, interrupt };
+
+  void stop_for(error reason, stopping how);
 
   // The next answer, if there is one: an event, or the end of the run.
   std::optional<result<event_ptr>> take();
 
   const std::shared_ptr<actors::setup> shared_;
   mutable std::mutex mutex_;
-  // Apart, so that an event wakes nobody who waits for the end.
+  // Two, so that an event wakes no thread that waits for the end.
   std::condition_variable has_answer_;
   std::condition_variable has_ended_;
   // Events before `first_` have been taken.
@@ -118,7 +128,7 @@ private:
   std::vector<completion<void>> end_waiters_;
   actors::ref<actors::inbox_actor> invocation_;
   std::optional<error> wished_end_;
-  bool is_interrupted_ = false;
+  stopping stopped_ = stopping::none;
 };
 
 } // namespace troupe::detail

@@ -85,6 +85,12 @@ void run::cancel() {
   control_->cancel({errc::cancelled, "the run was cancelled"});
 }
 
+void run::leave() {
+  control_->leave({errc::cancelled,
+                   "the run was left; where its store keeps it, another "
+                   "process can recover it"});
+}
+
 void run::detach() {
   control_.reset();
 }

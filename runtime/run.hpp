@@ -107,6 +107,12 @@ public:
   /// thread that waits for signals.
   void cancel();
 
+  /// Ends the run in this process, with `errc::cancelled`, and leaves it open
+  /// in the store: any process can recover it (`runtime::recover`) from its
+  /// last committed step. Like `cancel` if the store keeps no open runs, or if
+  /// the run has not begun. No effect after `cancel`.
+  void leave();
+
   /// Releases the handle; the run continues.
   void detach();
 

@@ -29,8 +29,9 @@ class store;
 /// Options of a runtime. The defaults suit tests and small programs; a durable
 /// service sets `store`.
 struct runtime_options {
-  /// Location of the state: `memory:`, `sqlite:PATH`, `postgres:URL`, or a
-  /// store of your own, which the runtime closes.
+  /// Location of the state: `memory:`, `sqlite:PATH`, `postgres:URL`,
+  /// `apps:FILE` (several databases), or a store of your own, which the runtime
+  /// closes.
   location<troupe::store> store = "memory:";
   /// Faults that acknowledged events survive, if there is a store.
   troupe::durability durability = durability::durable;
@@ -58,7 +59,7 @@ struct runtime_options {
   /// that one session decides together. Called on the threads that commit,
   /// concurrently; these may be threads of blocked callers. Must not block or
   /// throw.
-  std::function<void(std::size_t events)> on_commit = {};
+  std::function<void(std::size_t changes)> on_commit = {};
   /// Receives warnings for an operator, one sentence each, about conditions
   /// that fail no call: commits that the store has lost, updates that a run has
   /// lost (`run_options::lost_updates`), runs that wait for other processes.
@@ -109,9 +110,9 @@ struct runtime_options {
   std::optional<std::chrono::nanoseconds> follow_period
     = std::chrono::milliseconds(20);
   /// Time without a sign of life, by the clock of the store, after which others
-  /// may recover the runs of a process. They may at once if it has ended on
-  /// their machine. A runtime with open runs writes three signs in this time.
-  /// Use one value in all processes of a store. Not used without a store.
+  /// may recover the runs of a process; at once if it has ended on the machine
+  /// of the other process. A runtime with open runs writes three signs in this
+  /// time. Use one value in all processes of a store. Not used without a store.
   std::chrono::nanoseconds run_lease = std::chrono::seconds(10);
 };
 

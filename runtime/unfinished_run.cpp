@@ -57,17 +57,17 @@ std::vector<unfinished_run> show(run_list found, const actors::setup& shared) {
   shown.reserve(found.size());
   for (auto& listed : found) {
     const bool is_free
-      = listed.holder == left_holder(shared.holder_id)
-        || (listed.holder != shared.holder_id
-            && actors::is_free(
-              listed, shared.holder_id, shared.options.run_lease));
+      = listed.holder != shared.holder_id
+        && actors::is_free(listed, shared.holder_id, shared.options.run_lease);
+    const bool was_refused = is_refused(listed.holder);
     shown.push_back({std::move(listed.key),
                      std::move(listed.invocation_id),
                      std::move(listed.agent),
                      listed.opened,
                      std::move(listed.holder),
                      listed.silent,
-                     is_free});
+                     is_free,
+                     was_refused});
   }
   return shown;
 }
@@ -141,11 +141,13 @@ result<std::string> find_holder(store& kept, const run_to_close& wanted) {
 }
 
 // A recovery that came first has made its process the holder, and the close had
-// no effect.
+// no effect. Returns false if the run has been left meanwhile.
 result<bool> check_closed(store& kept, const run_to_close& wanted) {
   const auto listed = actors::find_open(kept, wanted.session, wanted.id);
   if (!listed)
     return listed.error();
+  if (*listed && is_left((*listed)->holder))
+    return false;
   if (*listed)
     return error(errc::busy,
                  fmt::format("process {} has recovered run '{}' of session {} "
@@ -156,9 +158,13 @@ result<bool> check_closed(store& kept, const run_to_close& wanted) {
   return true;
 }
 
+void find_and_close(const std::shared_ptr<run_to_close>& wanted);
+
 void look_again(const std::shared_ptr<run_to_close>& wanted) {
   auto look = std::make_unique<actors::answered<bool>>();
   look->done = [wanted](result<bool> closed) {
+    if (closed && !*closed)
+      return find_and_close(wanted);
     wanted->done(closed ? result<void>() : closed.error());
   };
   if (!admit_call(*look, *wanted->shared))
@@ -176,10 +182,9 @@ void close_in_store(const std::shared_ptr<run_to_close>& wanted,
   change.kind = change_kind::close_runs;
   change.owner
     = {wanted->session.app, wanted->session.user, wanted->session.id};
-  // A refused recovery may leave the run at this moment. The last mark closes
-  // nothing: for a holder that is not this process, the store waits for the
-  // disk.
-  for (auto each : {holder, left_holder(holder), holder + "."})
+  // The second mark closes nothing: for a holder that is not this process, the
+  // store waits for the disk.
+  for (auto each : {holder, holder + "."})
     change.runs.push_back(
       {.invocation_id = wanted->id, .holder = std::move(each), .opens = false});
   letter->done = [wanted](result<bool> written) {
@@ -195,13 +200,7 @@ void close_in_store(const std::shared_ptr<run_to_close>& wanted,
     wanted->shared->store->push(std::move(letter));
 }
 
-void start_close(const std::shared_ptr<run_to_close>& wanted) {
-  auto key = check_key(wanted->session);
-  if (!key)
-    return wanted->done(key.error());
-  wanted->session = *std::move(key);
-  if (!wanted->shared->store)
-    return wanted->done(not_open(*wanted));
+void find_and_close(const std::shared_ptr<run_to_close>& wanted) {
   auto find = std::make_unique<actors::answered<std::string>>();
   find->done = [wanted](result<std::string> holder) {
     if (!holder)
@@ -216,6 +215,16 @@ void start_close(const std::shared_ptr<run_to_close>& wanted) {
     *wanted->shared, std::move(find), [wanted](store& kept) {
       return find_holder(kept, *wanted);
     });
+}
+
+void start_close(const std::shared_ptr<run_to_close>& wanted) {
+  auto key = check_key(wanted->session);
+  if (!key)
+    return wanted->done(key.error());
+  wanted->session = *std::move(key);
+  if (!wanted->shared->store)
+    return wanted->done(not_open(*wanted));
+  find_and_close(wanted);
 }
 
 } // namespace

@@ -19,13 +19,16 @@ struct unfinished_run {
   std::string invocation_id; ///< Id of the run, as in its events.
   std::string agent;         ///< Name of the root agent.
   timestamp began{};  ///< Time of the message, by the clock of the store.
-  std::string holder; ///< Id of the process that has the run.
+  std::string holder; ///< Name of that process (docs/storage.md).
   /// Time since the last sign of life of that process, by the clock of the
-  /// store. Unset if the process has closed the store.
+  /// store. Unset if it has closed the store, or was found dead.
   std::optional<std::chrono::microseconds> silent;
   /// True if the run can be recovered: its process ended on this machine, has
-  /// closed the store, or was silent for longer than `run_lease`.
+  /// left the run or the store, or was silent for longer than `run_lease`.
   bool is_free = false;
+  /// True if its last recovery was refused, and the run was left open: the
+  /// process had other agents, or met other events than before.
+  bool was_refused = false;
 };
 
 /// Options of a list of open runs.

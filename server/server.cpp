@@ -142,6 +142,7 @@ struct server::parts {
     constexpr std::chrono::seconds last_answers{10};
     if (std::exchange(is_stopped, true))
       return;
+    recovered.reset(); // This server goes on with no run that it leaves.
     const auto end = std::chrono::steady_clock::now() + grace;
     const auto left = [end] {
       return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -153,7 +154,8 @@ struct server::parts {
     content->follows.close_all();
     content->runs.await_none(left());
     threads->await_requests(left());
-    content->runs.cancel_all();
+    // Another server, or the next program, goes on with them.
+    content->runs.cancel_all(content->options.recovers_runs);
     content->runs.await_none(last_answers);
     threads->await_requests(last_answers);
     threads->stop();

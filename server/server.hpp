@@ -49,8 +49,10 @@ public:
   std::string address() const;
 
   /// Takes no more requests, and waits for those under way. Runs that have not
-  /// ended after `grace` are cancelled. Followers are ended at once. Later
-  /// calls do nothing. Not on a thread of the server or of the runtime.
+  /// ended after `grace` are cancelled, or left open in the store if the server
+  /// recovers runs (`server_options::recovers_runs`). Followers are ended at
+  /// once. Later calls do nothing. Not on a thread of the server or of the
+  /// runtime.
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(10));
 
 private:

@@ -88,10 +88,10 @@ struct run_mark {
   std::string invocation_id;
   /// Name of the root agent. Not used by a mark that closes.
   std::string agent = {};
-  /// Id of the process that has the run, see `store::renew_holder`. A mark that
-  /// opens is also a sign of life of this holder. A mark that closes has no
-  /// effect on a run that another holder has; empty: it closes the run of any
-  /// holder.
+  /// Name of the process that has the run, see `store::renew_holder`. A mark
+  /// that opens is also a sign of life of this holder. A mark that closes has
+  /// no effect on a run that another holder has; empty: it closes the run of
+  /// any holder.
   std::string holder = {};
   /// True: opens the run. If it is open already, this agent and this holder
   /// take the place of the former ones, and its time stays. False: closes it.
@@ -102,6 +102,9 @@ struct run_mark {
   /// the commit writes nothing, and `commit_outcome::kept_out` names the run.
   /// Unset: the run opens beside any others.
   std::optional<std::chrono::microseconds> alone_after = {};
+  /// For a mark that opens. Set: the run stays as it is unless it is open and
+  /// this holder has it. Unset: the run opens in any case.
+  std::optional<std::string> held_by = {};
 };
 
 /// One change. It takes effect in every scope that it touches, or in none.
@@ -321,7 +324,7 @@ struct open_run {
   session_key key;           ///< Session of the run.
   std::string invocation_id; ///< Id of the run's invocation.
   std::string agent;         ///< Name of the root agent.
-  std::string holder;        ///< Id of the process that has the run.
+  std::string holder;        ///< Name of the process that has the run.
   timestamp opened{};        ///< Time of the commit, by the clock of the store.
   /// Time since the last sign of life of the holder, by the clock of the store.
   /// Unset if the store does not know the holder (`store::remove_holder`).

@@ -58,7 +58,7 @@ struct end_run : letter_of<letter_kind::end_run>, look_up {
 
 /// Tells an invocation to send its message again, which was kept out.
 struct try_again : letter_of<letter_kind::try_again> {
-  /// An error ends the run. Else set for a recovery, as by `find_free`.
+  /// Of a recovery: the holder from `find_free`. An error ends the run.
   std::optional<result<std::string>> holder;
 };
 

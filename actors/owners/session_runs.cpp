@@ -159,13 +159,17 @@ result<void> session_actor::check_not_active(const start_run& wanted) const {
 }
 
 // The claim may be judged again, after other processes have written. If one of
-// them has claimed the run meanwhile, this claim loses.
+// them has claimed the run meanwhile, this claim loses. The holder in the wish
+// tells that, unless it is this process, which may claim twice. The number of
+// claims does not: at first the memory of the session may lack old ones.
 result<void> session_actor::claim_run(append& next) {
   auto& claim = *next.claims;
+  const bool is_counted
+    = !claim.wish.free_holder || *claim.wish.free_holder == shared().holder_id;
   auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);
   if (!found)
     return found.error();
-  if (claim.recoveries && *claim.recoveries != found->recoveries)
+  if (is_counted && claim.recoveries && *claim.recoveries != found->recoveries)
     return error(errc::conflict,
                  fmt::format("another process has recovered run '{}' of "
                              "session {} meanwhile",

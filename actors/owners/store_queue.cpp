@@ -174,11 +174,13 @@ void store_queue::close_run_of(const session_key& key,
 
 void store_queue::leave_run(const session_key& key,
                             const std::string& invocation_id,
-                            const std::string& agent) {
+                            const std::string& agent,
+                            std::string holder) {
   send_close(key,
              {.invocation_id = invocation_id,
               .agent = agent,
-              .holder = left_holder(shared_.holder_id)});
+              .holder = std::move(holder),
+              .held_by = shared_.holder_id});
 }
 
 void store_queue::send_close(const session_key& key, run_mark mark) {

@@ -89,11 +89,14 @@ public:
                     const std::string& invocation_id,
                     const std::string& holder);
 
-  /// Leaves a run that was counted open, and without a process that renews its
-  /// holder: its recovery was refused. Written as by `close_run`.
+  /// Leaves a run that was counted open, without a process that executes it:
+  /// `holder` is a `left_holder` or `refused_holder`. No effect if another
+  /// process has it by now, or if this one recovers it before. Written as by
+  /// `close_run`.
   void leave_run(const session_key& key,
                  const std::string& invocation_id,
-                 const std::string& agent);
+                 const std::string& agent,
+                 std::string holder);
 
   /// Makes the store forget a holder that has died, before the next commits. A
   /// failure has no effect: the caller finds the holder again.
@@ -209,6 +212,7 @@ private:
   void write(std::unique_ptr<trim> wanted);
   void write(std::unique_ptr<give_up_run> wanted);
   void take_closed_runs(std::vector<store_change> closed);
+  void keep_taken_up(const std::vector<store_change>& changes);
   std::size_t add_closed_runs(std::size_t part,
                               std::vector<store_change>& changes) const;
   void forget_closed_runs(std::size_t part);

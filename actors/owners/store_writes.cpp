@@ -266,6 +266,7 @@ bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
       std::ranges::move(each->changes, std::back_inserter(changes));
       written.push_back(each);
     }
+    keep_taken_up(changes);
     const auto closed = closes ? add_closed_runs(part, changes) : 0;
     if (changes.empty())
       return false;
@@ -336,6 +337,20 @@ void store_queue::take_closed_runs(std::vector<store_change> closed) {
     closed_runs_.pop_front();
     --open_runs_;
   }
+}
+
+// A run that this process recovers is not left any more.
+void store_queue::keep_taken_up(const std::vector<store_change>& changes) {
+  if (closed_runs_.empty())
+    return;
+  for (const auto& change : changes)
+    for (const auto& mark : change.runs)
+      if (mark.opens)
+        open_runs_ -= std::erase_if(closed_runs_, [&](const auto& each) {
+          const auto& left = each.runs.front();
+          return left.opens && each.owner == change.owner
+                 && left.invocation_id == mark.invocation_id;
+        });
 }
 
 // Adds the runs to close in one database, and returns their number.

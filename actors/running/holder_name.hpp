@@ -4,8 +4,7 @@
 //
 // ID is unique. The other parts say which process of which machine has it; they
 // are missing if they cannot be found out. A process with the same namespaces
-// and boot can then see that the process is there no more. It stays so: the
-// same name never belongs to a process that lives again.
+// and boot can see that this process has ended. A name is never used again.
 
 #pragma once
 

@@ -39,7 +39,8 @@ bool is_silent(const open_run& listed,
 bool is_free(const open_run& listed,
              const std::string& own,
              std::chrono::nanoseconds lease) {
-  return is_silent(listed, lease) || has_died(listed.holder, own);
+  return is_silent(listed, lease) || is_left(listed.holder)
+         || has_died(listed.holder, own);
 }
 
 result<std::vector<open_run>> list_session(store& kept,
@@ -81,8 +82,7 @@ result<std::optional<open_run>> find_free(store& kept,
   if (!listed || !*listed)
     return listed;
   const auto& holder = (*listed)->holder;
-  if (holder == own || holder == left_holder(own)
-      || is_free(**listed, own, lease))
+  if (holder == own || is_free(**listed, own, lease))
     return listed;
   return held_elsewhere(**listed, lease);
 }

@@ -22,8 +22,8 @@ namespace troupe::actors {
 /// silent for longer than `lease`.
 bool is_silent(const open_run& listed, std::chrono::nanoseconds lease) noexcept;
 
-/// Returns true if the holder of the run is silent, or has died as seen from
-/// the process that is named `own`. May read a file of the kernel.
+/// Returns true if the holder of the run is silent, has left it, or has died as
+/// seen from the process named `own`. May read a file of the kernel.
 bool is_free(const open_run& listed,
              const std::string& own,
              std::chrono::nanoseconds lease);

@@ -66,6 +66,8 @@ struct run_shared {
   /// Number of the newest rewind since its message; 0 if there is none. A
   /// recovered run may have some.
   std::uint64_t rewound = 0;
+  /// Number of recoveries of the run so far.
+  std::uint64_t recoveries = 0;
   /// The recovery has found other agents or keys than those of the run. The run
   /// then stays open, for a program that has the right ones.
   std::atomic<bool> is_refused{false};

@@ -207,12 +207,14 @@ void invocation_actor::note_opened(const append& message) {
   run_->shared->store->add_run();
 }
 
-// A run that the end of its runtime has interrupted stays open, so that another
-// process can recover it. So does one whose recovery has met other agents or
-// events than those of the program: the next program may have the right ones.
+// A run that its holder has left, or that the end of its runtime has
+// interrupted, stays open, so that another process can recover it. So does one
+// whose recovery has met other agents or events than those of the program: the
+// next program may have the right ones.
 bool invocation_actor::stays_open(const result<void>& outcome) const {
   return is_open_ && !outcome
-         && (run_->is_refused || run_->control->is_interrupted());
+         && (run_->is_refused || run_->control->is_interrupted()
+             || run_->control->is_left());
 }
 
 void invocation_actor::close_in_store(const result<void>& outcome) {
@@ -220,11 +222,16 @@ void invocation_actor::close_in_store(const result<void>& outcome) {
     return;
   auto& kept = *run_->shared->store;
   if (!stays_open(outcome))
-    kept.close_run(run_->facts.session, run_->facts.invocation_id);
+    return kept.close_run(run_->facts.session, run_->facts.invocation_id);
+  if (run_->control->is_interrupted())
+    return;
   // This process goes on, and must keep out no runs of other processes.
-  else if (!run_->control->is_interrupted())
-    kept.leave_run(
-      run_->facts.session, run_->facts.invocation_id, run_->root_agent->name());
+  const auto& own = run_->shared->holder_id;
+  kept.leave_run(run_->facts.session,
+                 run_->facts.invocation_id,
+                 run_->root_agent->name(),
+                 run_->is_refused ? refused_holder(own, run_->recoveries)
+                                  : left_holder(own, run_->recoveries));
 }
 
 // A run that can never be recovered does not stay in the list of open runs.
@@ -391,6 +398,7 @@ void invocation_actor::recover(const recorded_run& found) {
   run_->history.message = found.message;
   run_->facts.user_content = found.said->content;
   run_->claim = claim_of(*found.said);
+  run_->recoveries = found.recoveries + 1;
   run_->first_invocation = first_invocation(*found.said);
   if (auto cause = cause_in(*found.said); !cause.parent.empty())
     run_->facts.trace = std::move(cause);

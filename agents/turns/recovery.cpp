@@ -111,7 +111,8 @@ result<recorded_run> find_recoverable(const event_slice& all,
       "back by a rewind, or trimmed"));
   const auto holder = newest_holder(all, id);
   if (wish.free_holder && holder && *holder != *wish.free_holder
-      && left_holder(*holder) != *wish.free_holder)
+      && left_holder(*holder, found.recoveries) != *wish.free_holder
+      && refused_holder(*holder, found.recoveries) != *wish.free_holder)
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
   if (found.recoveries >= wish.recoveries_max)
@@ -126,12 +127,20 @@ result<recorded_run> find_recoverable(const event_slice& all,
   return found;
 }
 
-std::string left_holder(std::string_view id) {
-  return fmt::format("{}.left", id);
+std::string left_holder(std::string_view id, std::uint64_t recoveries) {
+  return fmt::format("{}.{}.left", id, recoveries);
+}
+
+std::string refused_holder(std::string_view id, std::uint64_t recoveries) {
+  return fmt::format("{}.{}.refused", id, recoveries);
 }
 
 bool is_left(std::string_view holder) noexcept {
-  return holder.ends_with(".left");
+  return holder.ends_with(".left") || is_refused(holder);
+}
+
+bool is_refused(std::string_view holder) noexcept {
+  return holder.ends_with(".refused");
 }
 
 event make_claim_event(std::string root_name,

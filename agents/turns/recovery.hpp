@@ -33,12 +33,17 @@ struct recovery_wish {
   std::optional<std::string> free_holder = {};
 };
 
-/// Returns the holder of a run that process `id` has left open after a refused
-/// recovery. No process renews it, so the run is free after the lease.
-std::string left_holder(std::string_view id);
+/// Returns the holder of a run that process `id` has left open after
+/// `run::leave`. Such a run is free. `recoveries` is the number of its
+/// recoveries until then, so that it has another name after the next one.
+std::string left_holder(std::string_view id, std::uint64_t recoveries);
+/// The same after a refused recovery.
+std::string refused_holder(std::string_view id, std::uint64_t recoveries);
 
-/// Returns true for a name that `left_holder` has made.
+/// Returns true for a name that one of both has made.
 bool is_left(std::string_view holder) noexcept;
+/// Returns true for a name that `refused_holder` has made.
+bool is_refused(std::string_view holder) noexcept;
 
 /// A run in the history of its session.
 struct recorded_run {

@@ -280,7 +280,7 @@ void serve_command::add_options() {
       "--grace",
       chosen.grace,
       "Seconds that runs may take to end after SIGTERM; then they are "
-      "cancelled")
+      "cancelled, or with --recover left to the next server")
     ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{86'400}))
     ->type_name("S")
     ->capture_default_str();

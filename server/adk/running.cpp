@@ -12,17 +12,28 @@ std::shared_ptr<const void> running::reserve(const std::string& id) {
   return made;
 }
 
+namespace {
+
+void stop(active_run& which, bool leaves_open) {
+  if (leaves_open)
+    which.handle.leave();
+  else
+    which.handle.cancel();
+}
+
+} // namespace
+
 active_run_ptr running::add(session_key key, run started) {
   auto added = std::make_shared<active_run>(std::move(key), std::move(started));
-  bool is_late = false;
+  std::optional<bool> leaves_open;
   {
     const std::lock_guard guard(mutex_);
     runs_.emplace(added->handle.invocation_id(), added);
     ++started_;
-    is_late = is_closed_;
+    leaves_open = leaves_open_;
   }
-  if (is_late)
-    added->handle.cancel();
+  if (leaves_open)
+    stop(*added, *leaves_open);
   return added;
 }
 
@@ -34,7 +45,8 @@ void running::remove(const std::string& id, bool has_failed) {
     return;
   removed = std::move(found->second);
   runs_.erase(found);
-  failed_ += has_failed ? 1 : 0;
+  // A run that was left goes on elsewhere.
+  failed_ += has_failed && leaves_open_ != true ? 1 : 0;
   if (runs_.empty())
     fewer_.notify_all();
 }
@@ -66,17 +78,17 @@ std::vector<std::string> running::of(const session_key& key) const {
   return ids;
 }
 
-void running::cancel_all() {
+void running::cancel_all(bool leaves_open) {
   std::vector<active_run_ptr> all;
   {
     const std::lock_guard guard(mutex_);
-    is_closed_ = true;
+    leaves_open_ = leaves_open;
     for (const auto& [id, each] : runs_)
       all.push_back(each);
   }
   // Without the lock: the end of a run may be told inside this call.
   for (const auto& each : all)
-    each->handle.cancel();
+    stop(*each, leaves_open);
 }
 
 } // namespace troupe::serving

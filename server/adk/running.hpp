@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,8 +62,9 @@ public:
   /// so.
   bool await_none(std::chrono::milliseconds limit);
 
-  /// Cancels all runs, also those that are added later.
-  void cancel_all();
+  /// Cancels all runs, also those that are added later. With `leaves_open` they
+  /// stay open in the store.
+  void cancel_all(bool leaves_open);
 
 private:
   mutable std::mutex mutex_;
@@ -71,7 +73,7 @@ private:
   std::map<std::string, std::weak_ptr<const void>> reserved_;
   std::uint64_t started_ = 0;
   std::uint64_t failed_ = 0;
-  bool is_closed_ = false;
+  std::optional<bool> leaves_open_; // Set by `cancel_all`.
 };
 
 } // namespace troupe::serving

@@ -41,14 +41,19 @@ void recoveries::take(const std::string& app,
   const auto& root = on->apps.at(app);
   // Runs of other agents are those of other programs.
   for (const auto& left : found)
-    if (left.is_free && left.agent == root.name()
-        && note_try(left.invocation_id))
+    if (left.is_free && left.agent == root.name() && note_try(left))
       recover(root, left);
 }
 
-bool recoveries::note_try(const std::string& id) {
+bool recoveries::note_try(const unfinished_run& left) {
   const std::lock_guard guard(mutex_);
-  return tried_.insert(id).second;
+  const auto [known, is_new] = tried_.emplace(left.invocation_id, left.holder);
+  if (is_new)
+    return true;
+  if (left.was_refused || known->second == left.holder)
+    return false;
+  known->second = left.holder;
+  return true;
 }
 
 void recoveries::recover(const agent& root, const unfinished_run& left) {

@@ -4,9 +4,9 @@
 
 #include "troupe/server/adk/served.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,12 +26,13 @@ public:
 private:
   void take(const std::string& app, const std::vector<unfinished_run>& found);
   void recover(const agent& root, const unfinished_run& left);
-  // Returns false if the run was tried before.
-  bool note_try(const std::string& id);
+  // Returns false if the run was tried before, unless another process has had
+  // it since and has left it.
+  bool note_try(const unfinished_run& left);
 
   const std::weak_ptr<served> on_;
   std::mutex mutex_;
-  std::set<std::string> tried_;
+  std::map<std::string, std::string> tried_; // Holders, by the id of the run.
 };
 
 } // namespace troupe::serving

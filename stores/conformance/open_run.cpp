@@ -204,6 +204,33 @@ void a_change_without_an_event_hands_a_run_over(run& on) {
   expect_sound(on);
 }
 
+// A mark whose holder has lost the run meanwhile, or whose run has ended.
+void a_run_is_handed_over_by_its_holder_alone(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  const auto handed = [](const std::string& id, const std::string& from) {
+    auto mark = opening(id, "holder-3");
+    mark.held_by = from;
+    return close_of(key, {std::move(mark)});
+  };
+  on.commit(handed("run-1", other_holder));
+  on.expect_same(
+    "by another one", listed(on), {"press/ann/s1 run-1 writer holder-1"});
+  on.commit(handed("run-2", first_holder));
+  on.expect_same("of a run that is not open", listed(on).size(), 1);
+  on.commit(handed("run-1", first_holder));
+  on.expect_same(
+    "by its holder", listed(on), {"press/ann/s1 run-1 writer holder-3"});
+  auto second = opening("run-1", first_holder);
+  second.held_by = "holder-3";
+  auto third = opening("run-1", other_holder);
+  third.held_by = first_holder;
+  on.commit(close_of(key, {std::move(second), std::move(third)}));
+  on.expect_same(
+    "twice in one commit", listed(on), {"press/ann/s1 run-1 writer holder-2"});
+  expect_sound(on);
+}
+
 void marks_of_one_commit_take_effect_in_order(run& on) {
   change_maker make;
   on.commit({make.create(key),
@@ -662,6 +689,7 @@ std::vector<conformance_check> open_run_checks() {
     TROUPE_CHECK(a_second_opening_replaces_the_holder),
     TROUPE_CHECK(a_former_holder_does_not_close_a_run),
     TROUPE_CHECK(a_change_without_an_event_hands_a_run_over),
+    TROUPE_CHECK(a_run_is_handed_over_by_its_holder_alone),
     TROUPE_CHECK(marks_of_one_commit_take_effect_in_order),
     TROUPE_CHECK(a_refused_commit_opens_and_closes_nothing),
     TROUPE_CHECK(runs_go_with_their_session),

@@ -30,6 +30,15 @@ constexpr postgres_statement open_runs
      " ON CONFLICT (scope, invocation) DO UPDATE"
      "   SET agent = excluded.agent, holder = excluded.holder"};
 
+constexpr postgres_statement hand_over_runs
+  = {"hand_over_runs",
+     "UPDATE open_runs AS r SET agent = n.agent, holder = n.holder"
+     " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[],"
+     "             $5::text[])"
+     "   AS n(scope, invocation, agent, holder, held_by)"
+     " WHERE r.scope = n.scope AND r.invocation = n.invocation"
+     "   AND r.holder = n.held_by"};
+
 constexpr postgres_statement close_runs
   = {"close_runs",
      "DELETE FROM open_runs AS r"
@@ -102,19 +111,30 @@ public:
 
   void add(const planned_run& run) {
     const auto& mark = *run.mark;
-    if (mark.opens != opens_
+    if (mark.opens != opens_ || mark.held_by.has_value() != hands_over_
         || !seen_.emplace(run.scope, mark.invocation_id).second)
       flush();
     opens_ = mark.opens;
+    hands_over_ = mark.held_by.has_value();
     seen_.emplace(run.scope, mark.invocation_id);
     scopes_.push_back(run.scope);
     invocations_.emplace_back(mark.invocation_id);
     agents_.emplace_back(mark.agent);
     holders_.emplace_back(mark.holder);
+    if (mark.held_by)
+      former_.emplace_back(*mark.held_by);
   }
 
   void flush() {
-    if (!scopes_.empty() && opens_)
+    if (!scopes_.empty() && opens_ && hands_over_)
+      connection_.queue(hand_over_runs,
+                        postgres_parameters()
+                          .add(scopes_)
+                          .add(invocations_)
+                          .add(agents_)
+                          .add(holders_)
+                          .add(former_));
+    else if (!scopes_.empty() && opens_)
       connection_.queue(open_runs,
                         postgres_parameters()
                           .add(scopes_)
@@ -130,16 +150,19 @@ public:
     invocations_.clear();
     agents_.clear();
     holders_.clear();
+    former_.clear();
   }
 
 private:
   postgres_connection& connection_; // The caller's.
   bool opens_ = true;
+  bool hands_over_ = false;
   std::set<std::pair<std::int64_t, std::string_view>> seen_;
   std::vector<std::int64_t> scopes_;
   std::vector<std::string_view> invocations_;
   std::vector<std::string_view> agents_;
   std::vector<std::string_view> holders_;
+  std::vector<std::string_view> former_;
 };
 
 result<void> run_all(postgres_connection& connection,

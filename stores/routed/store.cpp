@@ -310,6 +310,7 @@ routed_store::check(const std::function<void(double done)>& on_progress) {
     const auto found = part(index).check(progress);
     if (!found)
       return named(found.error(), index);
+    progress(1); // Not every store tells it.
     for (const auto& each : *found)
       findings.push_back(fmt::format("{}: {}", parts_[index].name, each));
     if (auto read = find_misplaced(index, findings); !read)

@@ -49,12 +49,14 @@ run_gate::judge(std::span<const store_change> changes) && {
 }
 
 void run_gate::apply(const owner_name& session, const run_mark& mark) {
+  const auto found = runs_.find({session, mark.invocation_id});
   if (mark.opens) {
-    runs_[{session, mark.invocation_id}] = mark.holder;
     silences_[mark.holder] = std::chrono::microseconds(0);
+    if (!mark.held_by
+        || (found != runs_.end() && found->second == *mark.held_by))
+      runs_[{session, mark.invocation_id}] = mark.holder;
     return;
   }
-  const auto found = runs_.find({session, mark.invocation_id});
   if (found != runs_.end()
       && (mark.holder.empty() || found->second == mark.holder))
     runs_.erase(found);

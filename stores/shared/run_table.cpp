@@ -38,6 +38,9 @@ void run_table::apply(const owner_name& session,
       continue;
     }
     holders_[mark.holder] = now;
+    if (mark.held_by
+        && (found == runs_.end() || found->second.holder != *mark.held_by))
+      continue;
     if (found == runs_.end()) {
       runs_.emplace(std::pair(session, mark.invocation_id),
                     kept_run{mark.agent, mark.holder, now});

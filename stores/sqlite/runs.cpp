@@ -55,6 +55,10 @@ sqlite_runs::sqlite_runs(const sqlite_database& database)
     "INSERT INTO open_runs VALUES(?1,?2,?3,?4,?5,row_sum(?1,?2,?3,?4,?5))"
     " ON CONFLICT(scope,invocation) DO UPDATE SET agent=?3,holder=?4,"
     "sum=row_sum(scope,invocation,?3,?4,opened)")),
+    hand_over_(
+      database.prepare("UPDATE open_runs SET agent=?3,holder=?4,"
+                       "sum=row_sum(scope,invocation,?3,?4,opened)"
+                       " WHERE scope=?1 AND invocation=?2 AND holder=?5")),
     close_(database.prepare("DELETE FROM open_runs WHERE scope=?1"
                             " AND invocation=?2 AND (?3='' OR holder=?3)")),
     of_session_(database.prepare(
@@ -82,7 +86,11 @@ void sqlite_runs::apply(std::int64_t session, std::span<const run_mark> marks) {
       close_.run(session, mark.invocation_id, mark.holder);
       continue;
     }
-    open_.run(session, mark.invocation_id, mark.agent, mark.holder, now);
+    if (mark.held_by)
+      hand_over_.run(
+        session, mark.invocation_id, mark.agent, mark.holder, *mark.held_by);
+    else
+      open_.run(session, mark.invocation_id, mark.agent, mark.holder, now);
     if (mark.holder != seen)
       note_life(mark.holder, now);
     seen = mark.holder;

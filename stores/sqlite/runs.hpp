@@ -45,6 +45,7 @@ private:
   void note_life(std::string_view holder, std::int64_t now);
 
   sqlite_statement open_;
+  sqlite_statement hand_over_;
   sqlite_statement close_;
   sqlite_statement of_session_;
   sqlite_statement erase_;

@@ -232,6 +232,27 @@ BOOST_AUTO_TEST_CASE(a_claim_by_another_process_is_a_conflict) {
   BOOST_TEST(code("other") == "conflict");
 }
 
+// A process that has left a run may have recovered it again since it was found
+// to be free.
+BOOST_AUTO_TEST_CASE(a_run_is_left_under_a_new_name_after_each_recovery) {
+  std::vector<event> all{of_run("user"), make_claim_event("a", "r", "p")};
+  const auto code = [&all](const std::string& holder) {
+    return code_of(find(
+      all, {.invocation_id = "r", .recoveries_max = 3, .free_holder = holder}));
+  };
+  BOOST_TEST(code(left_holder("p", 1)) == "ok");
+  BOOST_TEST(code(refused_holder("p", 1)) == "ok");
+  BOOST_TEST(code(left_holder("p", 0)) == "conflict");
+  BOOST_TEST(code(left_holder("other", 1)) == "conflict");
+  all.push_back(make_claim_event("a", "r", "p"));
+  BOOST_TEST(code(left_holder("p", 1)) == "conflict");
+  BOOST_TEST(code(left_holder("p", 2)) == "ok");
+  BOOST_TEST(is_left(left_holder("p", 2)));
+  BOOST_TEST(is_left(refused_holder("p", 2)));
+  BOOST_TEST(!is_refused(left_holder("p", 2)));
+  BOOST_TEST(!is_left("p"));
+}
+
 BOOST_AUTO_TEST_CASE(lost_keys_are_named) {
   const std::vector<event> all{
     with_temp(of_run("user"), {.lane = {}, .names = {"m"}}),

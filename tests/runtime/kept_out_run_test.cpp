@@ -727,7 +727,7 @@ BOOST_AUTO_TEST_CASE(a_run_whose_recovery_was_refused_is_given_up) {
   const auto left = on.second.open_runs();
   BOOST_TEST_REQUIRE(left.size() == 1U);
   // No process renews this holder, so it keeps other runs out for a lease only.
-  BOOST_TEST(left[0].holder.ends_with(".left"), left[0].holder);
+  BOOST_TEST(left[0].holder.ends_with(".refused"), left[0].holder);
   BOOST_TEST(on.second.close(id) == "ok", on.second.reason);
   BOOST_TEST(on.second.open_runs().empty());
 }

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace troupe;
@@ -124,6 +125,59 @@ BOOST_DATA_TEST_CASE(runs_that_a_shutdown_interrupts_are_free,
   BOOST_TEST_REQUIRE(found.size() == 1U);
   BOOST_TEST(found.front().is_free);
   BOOST_TEST(!found.front().silent.has_value());
+}
+
+// The store hears of it after the end of the run.
+BOOST_DATA_TEST_CASE(a_run_that_was_left_is_recovered_by_another_process,
+                     data::make(shared_kinds)) {
+  watched on(sample);
+  auto started = on.start_held();
+  started.leave();
+  BOOST_TEST(code_of(started.wait().get()) == "cancelled");
+  auto found = on.seen();
+  while (found.size() == 1U && !found.front().is_free) {
+    std::this_thread::yield();
+    found = on.seen();
+  }
+  BOOST_TEST_REQUIRE(found.size() == 1U);
+  auto& other = on.watcher.runtime;
+  auto again = other.recover(
+    says("waits", "done"), on.runner->key, found.front().invocation_id);
+  BOOST_TEST(code_of(again.wait().get()) == "ok");
+  BOOST_TEST(
+    other.sessions().get(on.runner->key).value().events().back()->text()
+    == "done");
+}
+
+// The runs of one process that recovers what it has left itself.
+BOOST_DATA_TEST_CASE(a_run_is_left_and_recovered_again_in_one_process,
+                     data::make(shared_kinds)) {
+  watched on(sample);
+  auto& own = on.runner->runtime;
+  auto started = on.start_held();
+  const auto id = started.invocation_id();
+  started.leave();
+  BOOST_TEST(code_of(started.wait().get()) == "cancelled");
+  auto second = own.recover(asks("waits", on.model), on.runner->key, id);
+  on.model->asked.await(2);
+  second.leave();
+  BOOST_TEST(code_of(second.wait().get()) == "cancelled");
+  auto third = own.recover(says("waits", "done"), on.runner->key, id);
+  BOOST_TEST(code_of(third.wait().get()) == "ok");
+  own.shut_down().value();
+  // The end of the last one has closed it.
+  BOOST_TEST(on.seen().empty());
+}
+
+BOOST_DATA_TEST_CASE(a_run_that_was_cancelled_is_not_left,
+                     data::make(shared_kinds)) {
+  watched on(sample);
+  auto started = on.start_held();
+  started.cancel();
+  started.leave();
+  BOOST_TEST(code_of(started.wait().get()) == "cancelled");
+  on.runner->runtime.shut_down().value();
+  BOOST_TEST(on.seen().empty());
 }
 
 BOOST_DATA_TEST_CASE(a_run_cancelled_before_the_shutdown_is_closed,

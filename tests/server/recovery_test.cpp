@@ -7,11 +7,13 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace troupe::testing {
@@ -79,6 +81,107 @@ BOOST_AUTO_TEST_CASE(open_runs_of_its_apps_are_recovered) {
   const auto left = on.runtime.unfinished("press").value();
   BOOST_TEST_REQUIRE(left.size() == 1U);
   BOOST_TEST(left.front().agent == "other");
+}
+
+// A server with a run under way on a place, which stops.
+namespace {
+
+http_answer stop_in_a_run(const std::shared_ptr<memory_data>& place,
+                          bool recovers) {
+  const auto begun = std::make_shared<std::promise<void>>();
+  const auto stuck
+    = custom("root", [begun](invocation_context& context) -> agent_run {
+        begun->set_value();
+        co_await context.sleep(std::chrono::hours(1));
+      });
+  server_options options;
+  options.recovers_runs = recovers;
+  server_fixture on(on_place(place), {{"press", stuck}}, std::move(options));
+  on.runtime.sessions().create({"press", "ann", "s"}).value();
+  auto asked = std::async(std::launch::async, [&on] {
+    return on.client.post("/run",
+                          {{"appName", "press"},
+                           {"userId", "ann"},
+                           {"sessionId", "s"},
+                           {"newMessage", {{"parts", {{{"text", "go"}}}}}}});
+  });
+  begun->get_future().wait();
+  on.server.stop(std::chrono::milliseconds(0));
+  return asked.get();
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_stopped_server_leaves_its_runs_to_the_next_one) {
+  const auto place = make_memory_data();
+  const auto answer = stop_in_a_run(place, true);
+  BOOST_TEST(answer.status == 503);
+  BOOST_TEST(answer.body.find("another process can recover it")
+               != std::string::npos,
+             answer.body);
+  std::promise<std::string> told;
+  server_options options;
+  options.recovers_runs = true;
+  options.on_recovery
+    = [&told](const unfinished_run& left, const result<void>& ended) {
+        told.set_value(left.agent + " "
+                       + (ended ? "ok" : to_string(ended.error())));
+      };
+  server_fixture on(
+    on_place(place), {{"press", saying("root", "back")}}, std::move(options));
+  BOOST_TEST(told.get_future().get() == "root ok");
+  BOOST_TEST(last_text(on.runtime, {"press", "ann", "s"}) == "back");
+}
+
+// A server whose agents have changed tries a run once, and again if another
+// process has had it since.
+BOOST_AUTO_TEST_CASE(a_refused_run_is_tried_again_after_another_process) {
+  const auto place = make_memory_data();
+  const auto begun = std::make_shared<tally>();
+  const auto right = sequential(
+    "root",
+    {saying("one", "1"),
+     custom("two", [begun](invocation_context& context) -> agent_run {
+       begun->add();
+       co_await context.sleep(std::chrono::hours(1));
+     })});
+  auto other = on_place(place);
+  const auto key = other.sessions().create({"press", "ann", "s"}).value().key();
+  auto first = other.run(right, key, "go");
+  begun->await(1);
+  first.leave();
+  BOOST_TEST(!first.wait().get());
+  tally tries;
+  std::atomic<int> conflicts{0};
+  server_options options;
+  options.recovers_runs = true;
+  options.on_recovery = [&](const unfinished_run&, const result<void>& ended) {
+    conflicts += !ended && ended.error().code() == errc::conflict ? 1 : 0;
+    tries.add();
+  };
+  server_fixture on(on_place(place),
+                    {{"press", sequential("root", {saying("another", "1")})}},
+                    std::move(options));
+  tries.await(1);
+  auto left = other.unfinished("press").value();
+  while (left.size() != 1U || !left.front().was_refused) {
+    std::this_thread::yield();
+    left = other.unfinished("press").value();
+  }
+  auto second = other.recover(right, key, left.front().invocation_id);
+  begun->await(2);
+  second.leave();
+  BOOST_TEST(!second.wait().get());
+  tries.await(2);
+  BOOST_TEST(conflicts == 2);
+}
+
+// Otherwise they would stay open for ever.
+BOOST_AUTO_TEST_CASE(a_stopped_server_without_recoveries_leaves_no_runs) {
+  const auto place = make_memory_data();
+  auto after = on_place(place);
+  stop_in_a_run(place, false);
+  BOOST_TEST(after.unfinished("press").value().empty());
 }
 
 // -- requests ----
