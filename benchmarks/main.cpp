@@ -8,6 +8,7 @@
 #include "run_bench.hpp"
 #include "serve_bench.hpp"
 #include "store_bench.hpp"
+#include "telemetry_bench.hpp"
 #include "tool_bench.hpp"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ int main(int argc, char** argv) {
       "--only",
       only,
       "Sections to run: tasks, threads, growth, runs, graphs, models, "
-      "tools, durable, stored, follow, contention, serve")
+      "tools, durable, stored, follow, contention, telemetry, serve")
     ->check(CLI::IsMember({"tasks",
                            "threads",
                            "growth",
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
                            "stored",
                            "follow",
                            "contention",
+                           "telemetry",
                            "serve"}));
   program.add_option("--rounds", settings.rounds, "Rounds per figure")
     ->capture_default_str();
@@ -161,6 +163,9 @@ int main(int argc, char** argv) {
   if (wanted("contention"))
     bench::append_in_processes(
       {.rounds = settings.rounds, .store = stored.store});
+  if (wanted("telemetry"))
+    bench::pay_for_telemetry(
+      {.rounds = settings.rounds, .seconds = settings.seconds});
   if (wanted("serve"))
     bench::serve_over_http(served);
 }
