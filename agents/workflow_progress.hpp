@@ -153,9 +153,9 @@ json to_json(const workflow_view& shown);
 /// A visit runs as soon as the schedule may start it, unless as many nodes run
 /// as `workflow_options::lanes_max` and `run_options::lanes_max` allow. A
 /// paused visit, and one that waits for its next attempt, takes no lane. No
-/// event tells that a wait, also one before an attempt, is over: but for a
-/// `node_retry::first_delay` of 0, the visit is `waiting` until an event of it
-/// comes. `due` tells when the wait is over, at the latest. If
+/// event tells that a wait, also one before an attempt, is over: the visit is
+/// `waiting` until its next event, unless `node_retry::first_delay` is 0. `due`
+/// is the latest time at which the wait ends. If
 /// several nodes fail at nearly the same time below a limit of lanes, the
 /// events do not tell the order of the next starts: `running` and `waiting` may
 /// then be exchanged between visits until one of them ends.

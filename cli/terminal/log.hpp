@@ -18,7 +18,7 @@
 namespace troupe::cli {
 
 enum class log_format : std::uint8_t {
-  text, ///< The message alone, behind a short word.
+  text, ///< The message behind a prefix such as `warning: `.
   json, ///< One object per line.
 };
 
@@ -30,8 +30,8 @@ void set_log_format(log_format chosen) noexcept;
 /// Returns the format of lines.
 log_format chosen_log_format() noexcept;
 
-/// Writes a line to stderr. `prefix`, such as `"warning: "`, is part of the
-/// text form alone, and `fields`, an object, of the other one. Hidden
+/// Writes a line to stderr. `prefix`, such as `"warning: "`, is printed as text
+/// only, and `fields`, an object, as JSON only. Hidden
 /// characters are shown as numbers in the text form. Thread-safe.
 void write_log(log_severity severity,
                std::string_view prefix,
