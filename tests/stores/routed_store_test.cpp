@@ -55,9 +55,9 @@ store_opener make_sqlite_places() {
 }
 
 const conformance_suite two_memories("routed_memory_stores",
-                                  {.make_place = make_memory_places,
-                                   .without = {store_promise::mixed_apps}},
-                                  4);
+                                     {.make_place = make_memory_places,
+                                      .without = {store_promise::mixed_apps}},
+                                     4);
 const conformance_suite two_files("routed_sqlite_stores",
                                   {.make_place = make_sqlite_places,
                                    .without = {store_promise::mixed_apps}},
