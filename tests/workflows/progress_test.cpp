@@ -567,11 +567,12 @@ BOOST_AUTO_TEST_CASE(a_workflow_below_others_has_its_visit) {
     {.name = "inner", .nodes = {gives("x")}, .edges = {{"START", "x"}}});
   const auto root = loop(
     {.name = "l", .max_iterations = 2},
-    {workflow(
-       {.name = "outer",
-        .nodes = {{.work = map({.name = "m", .items_key = "items"}, inner)},
-                  gives("c")},
-        .edges = {{"START", "m"}, {"m", "c"}}}),
+    {workflow({.name = "outer",
+               .nodes = {{.work = map(
+                            {.name = "m", .items_key = "items", .lanes_max = 1},
+                            inner)},
+                         gives("c")},
+               .edges = {{"START", "m"}, {"m", "c"}}}),
      says("s", "x")});
   on.perform(root, {}, {{"items", {1, 2}}});
   const auto seen = seen_in(on, root, on.key);
