@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(a_killed_run_is_listed_and_goes_on, killed_run) {
   const auto open = list();
   BOOST_TEST_REQUIRE(open.size() == 1U);
   BOOST_TEST(open[0].at("agent") == "work");
-  // The process has ended on this machine, so nobody waits for the lease.
+  // The process has ended on this machine, so the lease does not count.
   BOOST_TEST(open[0].at("free") == true);
   const auto done = recover("last");
   BOOST_TEST(done.code == 0, done.errors);

@@ -149,7 +149,7 @@ BOOST_DATA_TEST_CASE(a_run_that_was_left_is_recovered_by_another_process,
     == "done");
 }
 
-// The runs of one process that recovers what it has left itself.
+// A process recovers the runs that it has left itself.
 BOOST_DATA_TEST_CASE(a_run_is_left_and_recovered_again_in_one_process,
                      data::make(shared_kinds)) {
   watched on(sample);
