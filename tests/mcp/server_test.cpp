@@ -364,16 +364,25 @@ BOOST_AUTO_TEST_CASE(a_long_message_is_skipped) {
   BOOST_TEST(by.ask(1, "ping")["id"] == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_call_belongs_to_the_trace_of_its_client) {
-  const std::string parent
-    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  std::vector<trace_context> seen;
-  served by(writer(
+namespace {
+
+// An agent whose tool notes the trace of each call.
+agent noting_traces(std::vector<trace_context>& seen) {
+  return writer(
     scripted({{"writer", {calling("look", {{"at", "owls"}}), {.text = "ok"}}}}),
     {tool_of("look", [&seen](const json&, tool_context& context) {
       seen.push_back(context.trace());
       return json(1);
-    })}));
+    })});
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_call_belongs_to_the_trace_of_its_client) {
+  const std::string parent
+    = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  std::vector<trace_context> seen;
+  served by(noting_traces(seen));
   by.initialize();
   by.send_call(
     1, {{"request", "go"}}, {{"traceparent", parent}, {"tracestate", "v=1"}});
@@ -385,12 +394,7 @@ BOOST_AUTO_TEST_CASE(a_call_belongs_to_the_trace_of_its_client) {
 
 BOOST_AUTO_TEST_CASE(a_malformed_trace_of_a_client_is_ignored) {
   std::vector<trace_context> seen;
-  served by(writer(
-    scripted({{"writer", {calling("look", {{"at", "owls"}}), {.text = "ok"}}}}),
-    {tool_of("look", [&seen](const json&, tool_context& context) {
-      seen.push_back(context.trace());
-      return json(1);
-    })}));
+  served by(noting_traces(seen));
   by.initialize();
   by.send_call(1, {{"request", "go"}}, {{"traceparent", 7}});
   const auto answer = by.receive();

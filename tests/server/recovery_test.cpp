@@ -57,6 +57,18 @@ std::string last_text(troupe::runtime& on, const session_key& key) {
   return on.sessions().get(key).value().events().back()->text();
 }
 
+// Options of a server that recovers one run, and tells its agent and outcome.
+server_options telling_recoveries(std::promise<std::string>& told) {
+  server_options options;
+  options.recovers_runs = true;
+  options.on_recovery
+    = [&told](const unfinished_run& left, const result<void>& ended) {
+        told.set_value(left.agent + " "
+                       + (ended ? "ok" : to_string(ended.error())));
+      };
+  return options;
+}
+
 } // namespace
 
 // A run of another agent belongs to another program. It is the older one, so
@@ -66,15 +78,9 @@ BOOST_AUTO_TEST_CASE(open_runs_of_its_apps_are_recovered) {
   const auto others = leave_run(place, "other");
   const auto own = leave_run(place, "root");
   std::promise<std::string> told;
-  server_options options;
-  options.recovers_runs = true;
-  options.on_recovery
-    = [&told](const unfinished_run& left, const result<void>& ended) {
-        told.set_value(left.agent + " "
-                       + (ended ? "ok" : to_string(ended.error())));
-      };
-  server_fixture on(
-    on_place(place), {{"press", saying("root", "back")}}, std::move(options));
+  server_fixture on(on_place(place),
+                    {{"press", saying("root", "back")}},
+                    telling_recoveries(told));
   BOOST_TEST(told.get_future().get() == "root ok");
   BOOST_TEST(last_text(on.runtime, own) == "back");
   BOOST_TEST(last_text(on.runtime, others) == "go");
@@ -120,15 +126,9 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_leaves_its_runs_to_the_next_one) {
                != std::string::npos,
              answer.body);
   std::promise<std::string> told;
-  server_options options;
-  options.recovers_runs = true;
-  options.on_recovery
-    = [&told](const unfinished_run& left, const result<void>& ended) {
-        told.set_value(left.agent + " "
-                       + (ended ? "ok" : to_string(ended.error())));
-      };
-  server_fixture on(
-    on_place(place), {{"press", saying("root", "back")}}, std::move(options));
+  server_fixture on(on_place(place),
+                    {{"press", saying("root", "back")}},
+                    telling_recoveries(told));
   BOOST_TEST(told.get_future().get() == "root ok");
   BOOST_TEST(last_text(on.runtime, {"press", "ann", "s"}) == "back");
 }
