@@ -15,7 +15,10 @@ void search(const std::map<std::string,
     ++on.keys;
     on.steps += verdict.steps;
     if (!verdict.finding.empty())
-      on.findings.push_back("not linearizable: " + std::move(verdict.finding));
+      on.findings.push_back((verdict.outcome == search_outcome::undecided
+                               ? "undecided: "
+                               : "not linearizable: ")
+                            + std::move(verdict.finding));
   }
 }
 
