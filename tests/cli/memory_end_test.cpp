@@ -105,7 +105,8 @@ private:
 } // namespace
 
 // With every limit the program ends with one line of reason, and all printed
-// events are stored.
+// events are stored. A line of the store, whose file found no memory, may come
+// before it.
 BOOST_AUTO_TEST_CASE(too_little_memory_is_told_and_loses_nothing) {
   if (troupe::is_sanitized)
     return; // A sanitizer reserves more address space than any limit here.
@@ -120,7 +121,10 @@ BOOST_AUTO_TEST_CASE(too_little_memory_is_told_and_loses_nothing) {
     const auto told = std::ranges::count(seen.output, '\n');
     BOOST_TEST_CONTEXT(mebibytes << " MiB: " << seen.errors) {
       BOOST_TEST((code == 0 || code == 1));
-      BOOST_TEST(std::ranges::count(seen.errors, '\n') == code);
+      const auto lines = std::ranges::count(seen.errors, '\n');
+      BOOST_TEST(
+        (lines == code
+         || (lines == 2 && seen.errors.starts_with("error: store_failed: "))));
       BOOST_TEST((code == 0 || seen.errors.starts_with("error: ")));
       BOOST_TEST(told <= on.stored());
     }
