@@ -325,8 +325,8 @@ private:
 };
 
 /// Checks the calls on `key`. A finding names the shortest beginning of the
-/// history that no order explains. A correct history of a thousand calls takes
-/// a few thousand steps; one that is not correct may take any number.
+/// history that no order explains. For such a history a search may take any
+/// number of steps, so it is given up after `steps_max`.
 template <class Spec>
 linearizability_verdict check_linearizability(
   std::string_view key,
