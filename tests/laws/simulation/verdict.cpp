@@ -182,7 +182,8 @@ void verdict::replay_append(const store_change& change, session_model& model) {
 }
 
 // The id of a write is stored with it, in a reserved key. One of the calls with
-// this id must have the same effect in the model.
+// this id and key must have the same effect in the model. (Two calls may give one
+// id to writes of different keys.)
 void verdict::replay_write(const store_change& change, session_model& model) {
   const auto where = change.owner.where();
   const auto share = change.event->actions.state_delta.share(where);
@@ -198,6 +199,8 @@ void verdict::replay_write(const store_change& change, session_model& model) {
   for (auto each = first; each != last; ++each) {
     const auto& call = *each->second;
     if (call.code != "ok" && call.code != "store_failed" && !call.was_dead)
+      continue;
+    if (call.write.change.key != std::string(prefix_of(where)) + written.name)
       continue;
     auto after = model;
     const auto answer = write_in(after, call);
