@@ -79,7 +79,7 @@ private:
   bool was_acknowledged_before(const follow_record& reader,
                                const stored_event& next) const;
   bool is_beyond(const follow_record& reader, std::size_t moment) const;
-  bool is_reason(const follow_record& reader) const;
+  bool is_reason(const follow_record& reader, const stored_event* last) const;
   void judge_end(const follow_record& reader, const stored_event* last);
   bool is_reason(const run_record& run) const;
   bool may_be_gone(const run_record& run) const;

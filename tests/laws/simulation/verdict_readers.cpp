@@ -26,7 +26,7 @@ void verdict::judge(const follow_record& reader) {
   const auto last = judge_taken(reader);
   if (reader.was_dead)
     return;
-  if (reader.ends == 1 && !is_reason(reader))
+  if (reader.ends == 1 && !is_reason(reader, last))
     find("ended for no reason: " + shown(reader));
   if (reader.is_waiting_at_end)
     judge_end(reader, last);
@@ -70,17 +70,18 @@ bool verdict::follows(const follow_record& reader,
 }
 
 // Returns true if the append of the event, or the fork that has it from its
-// parent, was answered before the reader began.
+// parent, was answered before the reader began. An answer before it was stored
+// is one for an earlier session of that name, or a lost event.
 bool verdict::was_acknowledged_before(const follow_record& reader,
                                       const stored_event& next) const {
-  const auto is_earlier = [&reader](const call_record& call) {
+  const auto is_earlier = [&reader, &next](const call_record& call) {
     return call.code == "ok" && call.target() == reader.key
-           && call.answered_at <= reader.answered_before;
+           && call.answered_at <= reader.answered_before
+           && call.after > next.place;
   };
   if (next.is_shared)
     return std::ranges::any_of(told_.calls, [&](const call_record& call) {
-      return call.kind == call_kind::fork && call.after > next.place
-             && is_earlier(call);
+      return call.kind == call_kind::fork && is_earlier(call);
     });
   const auto [first, last] = calls_by_id_.equal_range(next.event->id);
   return std::any_of(
@@ -112,20 +113,25 @@ bool verdict::is_first(const follow_record& reader,
   return true;
 }
 
-bool verdict::is_reason(const follow_record& reader) const {
+// A reader may begin with what its program still has in memory of a session
+// that another program has removed, or that the store has lost.
+bool verdict::is_reason(const follow_record& reader,
+                        const stored_event* last) const {
   if (reader.code == "ok")
     return reader.is_closed || reader.was_closing;
   if (reader.code == "cancelled")
     return reader.was_closing;
+  const auto since
+    = last != nullptr ? std::min(reader.before, last->place) : reader.before;
   if (reader.code == "store_failed")
     return reader.faults_after > reader.faults_before
-           || was_lost(reader.before, reader.after);
+           || was_lost(since, reader.after);
   if (reader.code == "conflict")
-    return was_lost(reader.before, reader.after);
+    return was_lost(since, reader.after);
   if (reader.code != "not_found")
     return false;
-  if (was_lost(reader.before, reader.after)
-      || is_being_removed(reader.key, reader.before, reader.after))
+  if (was_lost(since, reader.after)
+      || is_being_removed(reader.key, since, reader.after))
     return true;
   if (!reader.taken.empty())
     return false;
