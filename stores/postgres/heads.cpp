@@ -34,6 +34,16 @@ void postgres_heads::changed(const owner_name& owner,
     put(owner, head);
 }
 
+void postgres_heads::refused(const owner_name& owner) {
+  auto head = find(owner);
+  if (!head)
+    return;
+  if (std::exchange(head->was_refused, true))
+    erase(owner);
+  else
+    put(owner, *head);
+}
+
 void postgres_heads::erase(const owner_name& owner) {
   young_.erase(owner);
   old_.erase(owner);

@@ -17,6 +17,7 @@ namespace troupe {
 struct postgres_head {
   std::int64_t id = 0;
   std::uint64_t revision = 0;
+  bool was_refused = false; ///< See `postgres_heads::refused`.
 };
 
 class postgres_heads {
@@ -27,6 +28,10 @@ public:
 
   /// Updates the entry after a change of another process, if there is an entry.
   void changed(const owner_name& owner, const postgres_head& head);
+
+  /// Notes that a commit was refused for this entry. The entry is erased if it
+  /// was refused before and has not changed since: it may be wrong.
+  void refused(const owner_name& owner);
 
   void erase(const owner_name& owner);
 

@@ -11,6 +11,10 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -23,7 +27,7 @@ class postgres_store : public store {
 public:
   postgres_store(const std::string& url, postgres_setup setup)
     : pool_(url, std::move(setup)),
-      writer_(pool_, history_) {
+      writer_(pool_, history_, hot_) {
     if (!pool_.setup().read_only)
       folder_.emplace(pool_);
   }
@@ -44,17 +48,17 @@ public:
 
   result<std::optional<stored_scope>>
   load_scope(const owner_name& owner) override {
-    auto loaded = load(owner, {0, 0});
-    if (!loaded)
-      return loaded.error();
-    if (!*loaded)
-      return std::nullopt;
-    return std::move((*loaded)->scope);
+    return pool_.with([&](postgres_connection& connection) {
+      return load_postgres_scope(connection, history_, hot_, owner);
+    });
   }
 
   result<std::optional<stored_session>>
   load_session(const session_key& key, const load_options& options) override {
-    return load(owner_of(key), options);
+    return pool_.with([&](postgres_connection& connection) {
+      return load_postgres_session(
+        connection, history_, owner_of(key), options);
+    });
   }
 
   result<std::optional<stored_session>>
@@ -167,15 +171,9 @@ private:
     return pool_.with(read);
   }
 
-  result<std::optional<stored_session>> load(const owner_name& owner,
-                                             const load_options& options) {
-    return pool_.with([&](postgres_connection& connection) {
-      return load_postgres(connection, history_, owner, options);
-    });
-  }
-
   postgres_pool pool_;
   postgres_history history_;
+  hot_states hot_;
   postgres_writer writer_;
   std::optional<postgres_folder> folder_; ///< Unset for a read-only store.
 };

@@ -19,9 +19,10 @@ namespace {
 
 // Kinds of rows in the answer of a load. The other columns depend on it:
 //   part  | n1        | n2       | n3      | t1  | t2    | t3
-//   scope |           | revision | updated |
+//   scope | id        | revision | updated |
 //   state |           |          |         | key | value |
-//   tail  | revision  |          | time    |     | delta |
+//   known | row       |
+//   tail  | revision  | row      | time    |     | delta |
 //   event | revision  |          | time    | id  | delta | body
 //   id    | revision  | hash     |
 //   span  | rows      | first    | last    |
@@ -30,7 +31,8 @@ namespace {
 // `rows` is the number of log rows of the session from revision `first` on,
 // `last` its last revision. `first` is the first loaded revision, or that of
 // the creation if the session has fewer events than may be loaded. Of a fork,
-// these are its own rows; `past` leads to those of its parent.
+// these are its own rows; `past` leads to those of its parent. `known` comes in
+// place of the state: the tail begins behind the row that the load has named.
 enum load_part : std::int64_t {
   part_scope,
   part_state,
@@ -39,7 +41,8 @@ enum load_part : std::int64_t {
   part_id,
   part_span,
   part_past,
-  part_first
+  part_first,
+  part_known
 };
 
 // Rules for trimmed sessions. Rows up to the first revision may be there or
@@ -56,21 +59,35 @@ enum load_part : std::int64_t {
   "    WHERE app = $1::text AND usr = $2::text AND session = " SESSION ")"
 
 // Its first rows: the scope and its state.
-#define TROUPE_SCOPE_AND_STATE                                                 \
+#define TROUPE_SCOPE                                                           \
   " SELECT 0 AS part, id AS n1, revision AS n2, updated AS n3,"                \
   "        NULL::text AS t1, NULL::text AS t2, NULL::text AS t3"               \
   "   FROM me"                                                                 \
-  " UNION ALL"                                                                 \
+  " UNION ALL"
+
+#define TROUPE_SCOPE_AND_STATE                                                 \
+  TROUPE_SCOPE                                                                 \
   " SELECT 1, 0, 0, 0, key, value, NULL"                                       \
   "   FROM state WHERE scope = (SELECT id FROM me)"                            \
   " UNION ALL"
 
-constexpr postgres_statement load_owner
-  = {"load_owner", TROUPE_ME("''") TROUPE_SCOPE_AND_STATE R"(
+// $3 is the id of the scope that the caller knows up to row $4, or 0. Rows that
+// are folded may have been deleted, so the row counts only if it is not.
+constexpr postgres_statement load_owner = {"load_owner", TROUPE_ME("''") R"(,
+known AS MATERIALIZED (
+  SELECT $4::bigint AS row FROM me, folded
+    WHERE me.id = $3::bigint AND $4::bigint >= folded.id)
+)" TROUPE_SCOPE R"(
+SELECT 1, 0, 0, 0, key, value, NULL
+  FROM state WHERE scope = (SELECT id FROM me) 
+    AND NOT EXISTS (SELECT FROM known)
+UNION ALL
+SELECT 8, row, 0, 0, NULL, NULL, NULL FROM known
+UNION ALL
 SELECT 2, CASE WHEN $2::text <> '' THEN user_revision ELSE app_revision END,
-       0, time, NULL, delta, NULL
+       id, time, NULL, delta, NULL
   FROM change_log
-  WHERE id > (SELECT id FROM folded)
+  WHERE id > coalesce((SELECT row FROM known), (SELECT id FROM folded))
     AND CASE WHEN $2::text <> '' THEN usr ELSE app END = (SELECT id FROM me)
 )"};
 
@@ -244,6 +261,11 @@ struct event_part {
 struct loaded_scope {
   stored_session session;
   std::optional<event_part> past; // Of a fork.
+  // Of a user or an app: it goes on from the known state. Number and last row
+  // of the changes that are not folded, or not known.
+  bool is_known = false;
+  std::size_t changes = 0;
+  std::int64_t last_row = 0;
 };
 
 // Checks that the log has one row per revision of the session, from its
@@ -276,8 +298,11 @@ result<void> judge_span(const postgres_rows& rows,
   return {};
 }
 
+// `known` is the state that the statement may go on from.
 result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
-                                               const owner_name& owner) {
+                                               const owner_name& owner,
+                                               const hot_states::state* known
+                                               = nullptr) {
   std::optional<loaded_scope> found;
   stored_session* loaded = nullptr;
   std::vector<std::pair<std::int64_t, int>> tail;
@@ -332,13 +357,22 @@ result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
     case part_first:
       loaded->first_revision = static_cast<std::uint64_t>(rows.number(i, 1));
       break;
+    case part_known:
+      found->is_known = true;
+      break;
     default:
       break;
     }
   }
   if (loaded == nullptr)
     return found;
+  if (found->is_known) {
+    loaded->scope.keys = known->keys;
+    reached = known->revision;
+    found->last_row = known->row;
+  }
   std::ranges::sort(tail);
+  found->changes = tail.size();
   loaded->scope.revision = static_cast<std::uint64_t>(reached);
   for (const auto& [revision, row] : tail) {
     if (revision != reached + 1)
@@ -349,6 +383,7 @@ result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
         !replayed)
       return unreadable(describe(owner), replayed.error());
     loaded->scope.revision = static_cast<std::uint64_t>(revision);
+    found->last_row = rows.number(row, 2);
     loaded->last_update_time
       = std::max(loaded->last_update_time, rows.time(row, 3));
   }
@@ -576,28 +611,77 @@ result<bool> add_past(past_reader& reader,
 
 } // namespace
 
+namespace {
+
+// Loads a user or an app, from a known state on if the log still has what
+// follows it.
+result<std::optional<loaded_scope>>
+load_owner_from(postgres_connection& connection,
+                postgres_history& history,
+                const owner_name& owner,
+                const hot_states::state* known) {
+  const auto rows = history.read(connection,
+                                 load_owner,
+                                 postgres_parameters()
+                                   .add(owner.app)
+                                   .add(owner.user)
+                                   .add(known != nullptr ? known->id : 0)
+                                   .add(known != nullptr ? known->row : 0),
+                                 describe(owner));
+  if (!rows)
+    return rows.error();
+  return read_scope(*rows, owner, known);
+}
+
+} // namespace
+
+result<std::optional<stored_scope>>
+load_postgres_scope(postgres_connection& connection,
+                    postgres_history& history,
+                    hot_states& hot,
+                    const owner_name& owner) {
+  const auto epoch = hot.epoch();
+  const auto known = hot.find(owner);
+  const auto load = [&](const hot_states::state* from) {
+    return load_owner_from(connection, history, owner, from);
+  };
+  auto loaded = load(known ? &*known : nullptr);
+  // The known state may be of a history that the store has lost.
+  if (!loaded && known)
+    loaded = load(nullptr);
+  if (!loaded)
+    return loaded.error();
+  if (!*loaded)
+    return std::nullopt;
+  const auto& found = **loaded;
+  auto& scope = (*loaded)->session.scope;
+  if (found.changes > 0
+      && (found.is_known || found.changes >= hot_states::changes_min))
+    hot.keep(owner,
+             {static_cast<std::int64_t>(found.session.incarnation),
+              static_cast<std::int64_t>(scope.revision),
+              found.last_row,
+              scope.keys},
+             epoch);
+  return std::move(scope);
+}
+
 result<std::optional<stored_session>>
-load_postgres(postgres_connection& connection,
-              postgres_history& history,
-              const owner_name& owner,
-              const load_options& options) {
+load_postgres_session(postgres_connection& connection,
+                      postgres_history& history,
+                      const owner_name& owner,
+                      const load_options& options) {
   // One less than the largest number, since the statement adds 1.
   const auto after = static_cast<std::int64_t>(std::min<std::uint64_t>(
     options.after, std::numeric_limits<std::int64_t>::max() - 1));
   for (int tries = 1; tries <= tries_max; ++tries) {
-    const auto rows
-      = owner.where() == scope::session
-          ? history.read(connection,
-                         load_session,
-                         names_of(owner)
-                           .add_limit(options.events_max)
-                           .add_limit(options.ids_max)
-                           .add(after),
-                         describe(owner))
-          : history.read(connection,
-                         load_owner,
-                         postgres_parameters().add(owner.app).add(owner.user),
-                         describe(owner));
+    const auto rows = history.read(connection,
+                                   load_session,
+                                   names_of(owner)
+                                     .add_limit(options.events_max)
+                                     .add_limit(options.ids_max)
+                                     .add(after),
+                                   describe(owner));
     if (!rows)
       return rows.error();
     auto loaded = read_scope(*rows, owner);

@@ -6,6 +6,7 @@
 
 #include "troupe/stores/postgres/connection.hpp"
 #include "troupe/stores/postgres/history.hpp"
+#include "troupe/stores/shared/hot_states.hpp"
 #include "troupe/stores/store.hpp"
 
 #include <cstdint>
@@ -16,13 +17,20 @@
 
 namespace troupe {
 
-/// Loads a scope; for a session also its events and ids. Fails with
-/// `errc::corrupt` on a gap in the rows that are replayed or returned.
+/// Implements `store::load_scope`. Fails with `errc::corrupt` on a gap in the
+/// rows that are replayed.
+result<std::optional<stored_scope>>
+load_postgres_scope(postgres_connection& connection,
+                    postgres_history& history,
+                    hot_states& hot,
+                    const owner_name& owner);
+
+/// Implements `store::load_session`. Fails as above.
 result<std::optional<stored_session>>
-load_postgres(postgres_connection& connection,
-              postgres_history& history,
-              const owner_name& owner,
-              const load_options& options);
+load_postgres_session(postgres_connection& connection,
+                      postgres_history& history,
+                      const owner_name& owner,
+                      const load_options& options);
 
 /// Implements `store::load_session_at`. Replays the log of the session from its
 /// creation or its first state, page by page.

@@ -173,6 +173,9 @@ constexpr postgres_statement prepare_settings = {
   " set_config('enable_seqscan', 'off', false),"
   " set_config('enable_sort', 'off', false),"
   " set_config('jit', 'off', false),"
+  // Rows behind a parameter look many to the planner. To start processes for
+  // them takes ten milliseconds.
+  " set_config('max_parallel_workers_per_gather', '0', false),"
   " set_config('default_transaction_read_only', CASE WHEN $5::bigint = 0"
   " THEN current_setting('default_transaction_read_only') ELSE 'on' END, "
   "false),"

@@ -127,9 +127,12 @@ std::string describe(std::span<const store_change> changes) {
 
 } // namespace
 
-postgres_writer::postgres_writer(postgres_pool& pool, postgres_history& history)
+postgres_writer::postgres_writer(postgres_pool& pool,
+                                 postgres_history& history,
+                                 hot_states& hot)
   : pool_(pool),
     history_(history),
+    hot_(hot),
     writer_(random_id()),
     copy_(writer_) {}
 
@@ -233,6 +236,7 @@ result<void> postgres_writer::change_history(postgres_connection& connection,
   pool_.renew();
   seen_ = answers->back().number(0, 0);
   heads_.clear();
+  hot_.clear();
   unreported_.clear();
   removals_.clear();
   if (lost_)
@@ -276,7 +280,7 @@ postgres_writer::commit_locked(postgres_connection& connection,
       return answers.error();
     removals_.mark_reported(plan.moved());
     for (const auto& owner : plan.moved())
-      heads_.erase(owner);
+      heads_.refused(owner);
     return commit_outcome{plan.moved(), *std::move(kept_out)};
   }
   if (auto written = write(connection, plan, attempted); !written)

@@ -8,6 +8,7 @@
 #include "troupe/stores/postgres/plan.hpp"
 #include "troupe/stores/postgres/pool.hpp"
 #include "troupe/stores/postgres/row_copy.hpp"
+#include "troupe/stores/shared/hot_states.hpp"
 #include "troupe/stores/shared/unreported_removals.hpp"
 
 #include <chrono>
@@ -22,8 +23,11 @@ namespace troupe {
 /// Used by one thread at a time.
 class postgres_writer {
 public:
-  /// `pool` and `history` must outlive it.
-  postgres_writer(postgres_pool& pool, postgres_history& history);
+  /// The arguments must outlive it. `hot` are the states of readers, which it
+  /// clears when the store loses its history.
+  postgres_writer(postgres_pool& pool,
+                  postgres_history& history,
+                  hot_states& hot);
 
   /// Starts to watch the commits of other processes.
   result<void> open();
@@ -67,6 +71,7 @@ private:
 
   postgres_pool& pool_;
   postgres_history& history_;
+  hot_states& hot_;
   postgres_heads heads_;
   /// Distinguishes this store's rows from those of others.
   const std::int64_t writer_;

@@ -448,6 +448,7 @@ private:
     readers_.clear();
     writer_.reset();
     shared_.tail.reset(0);
+    shared_.hot.clear();
     shared_.is_filled = false;
     shared_.foreign = foreign_changes();
     shared_.marks.forget_newest();

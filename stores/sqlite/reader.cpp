@@ -161,12 +161,13 @@ std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
 // Adds the changes that are not folded.
 void sqlite_reader::find_changes(read_scope& found,
                                  std::string_view name,
-                                 scope where) {
+                                 scope where,
+                                 std::int64_t behind) {
   if (where == scope::session)
     found.past = pasts_.find(found.id);
   if (found.past)
     found.first = found.past->revision;
-  collect_pending(found, where);
+  collect_pending(found, where, behind);
   found.revision = found.pending.empty() ? found.folded_revision
                                          : found.pending.back().revision;
   if (found.revision < found.first)
@@ -232,9 +233,11 @@ read_scope sqlite_reader::find_past(const sqlite_past& past) {
   return *std::move(found);
 }
 
-void sqlite_reader::collect_pending(read_scope& found, scope where) {
+void sqlite_reader::collect_pending(read_scope& found,
+                                    scope where,
+                                    std::int64_t behind) {
   shared_.tail.collect(
-    found.id, found.folded_revision, 0, newest_, unlimited, found.pending);
+    found.id, found.folded_revision, behind, newest_, unlimited, found.pending);
   const auto index = static_cast<std::size_t>(where);
   for (auto& row : unseen_) {
     if (row.scopes[index] != found.id
@@ -268,6 +271,10 @@ void sqlite_reader::read_keys(read_scope& found, scope where) {
                 fmt::format("a scope has {} rows of its {} keys",
                             count,
                             found.folded_keys));
+  apply_pending(found, where);
+}
+
+void sqlite_reader::apply_pending(read_scope& found, scope where) {
   for (const auto& change : found.pending)
     if (change.event)
       apply(change.event->actions.state_delta, where, found.keys);
@@ -289,8 +296,34 @@ void sqlite_reader::fill_tail() {
 
 std::optional<stored_scope> sqlite_reader::load_scope(const owner_name& owner) {
   const moment now(*this);
-  auto found = read(owner);
-  return found ? std::optional(take_keys(*found)) : std::nullopt;
+  const auto where = owner.where();
+  const auto epoch = shared_.hot.epoch();
+  auto found = take_scope(find_.rows(owner.app, owner.user, owner.session));
+  if (!found)
+    return std::nullopt;
+  // A state that another reader has loaded may be newer than this moment, or
+  // older than the folded one.
+  auto known = shared_.hot.find(owner);
+  const bool is_hot = known && known->id == found->id && known->row <= newest_
+                      && known->revision >= found->folded_revision;
+  if (is_hot) {
+    found->folded_revision = known->revision;
+    find_changes(*found, to_string(owner), where, known->row);
+    found->keys = std::move(known->keys);
+    apply_pending(*found, where);
+  } else {
+    find_changes(*found, to_string(owner), where);
+    read_keys(*found, where);
+  }
+  const auto& pending = found->pending;
+  // A load that has to be repeated may have read rows of different moments.
+  if (!pending.empty() && (is_hot || pending.size() >= hot_states::changes_min)
+      && !database_.has_come_into_use())
+    shared_.hot.keep(
+      owner,
+      {found->id, found->revision, pending.back().row, found->keys},
+      epoch);
+  return take_keys(*found);
 }
 
 std::optional<stored_session>

@@ -110,12 +110,18 @@ private:
   using event_parts = std::vector<event_part>;
 
   std::optional<read_scope> find(const owner_name& owner);
-  void find_changes(read_scope& found, std::string_view name, scope where);
+  /// `behind`: the row of the log up to which `found` has all changes, if that
+  /// is known.
+  void find_changes(read_scope& found,
+                    std::string_view name,
+                    scope where,
+                    std::int64_t behind = 0);
   std::optional<event_parts> find_parts(const session_key& key);
   read_scope find_past(const sqlite_past& past);
   std::vector<session_row> rows_of(const std::string& app,
                                    const std::vector<listed_session>& found);
-  void collect_pending(read_scope& found, scope where);
+  void collect_pending(read_scope& found, scope where, std::int64_t behind);
+  static void apply_pending(read_scope& found, scope where);
   void read_keys(read_scope& found, scope where);
   // The part that has this revision.
   static const event_part& part_with(const event_parts& parts,

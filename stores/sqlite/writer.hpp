@@ -7,6 +7,7 @@
 #pragma once
 
 #include "troupe/stores/shared/foreign_changes.hpp"
+#include "troupe/stores/shared/hot_states.hpp"
 #include "troupe/stores/shared/known_commits.hpp"
 #include "troupe/stores/sqlite/fold.hpp"
 #include "troupe/stores/sqlite/log.hpp"
@@ -36,6 +37,7 @@ struct sqlite_shared {
   sqlite_known_file file;
   /// Ids of this process as a holder of runs. Used only by the writer.
   std::set<std::string, std::less<>> holders = {};
+  hot_states hot = {};
 };
 
 /// Throws `sqlite_history_lost` if a file is known and the path does not lead
