@@ -274,7 +274,8 @@ void store_queue::write_next(std::unique_lock<std::mutex>& guard) {
   handle(next);
   next = {};
   guard.lock();
-  shared_.waits.update(done_, under_way_, !queue_.empty());
+  settled_.has_more = !queue_.empty();
+  shared_.waits.update(settled_);
   writing_ = false;
 }
 

@@ -279,10 +279,8 @@ private:
   // Sessions and ids of the runs that end, until the store knows; under
   // `mutex_`.
   std::set<std::pair<owner_name, std::string>> closing_;
-  // Load of the group's appends, and of all that were under way when the group
-  // was written.
-  append_load done_;
-  append_load under_way_;
+  // The last group. The appends under way are those when it was written.
+  append_wait::group settled_;
 
   std::thread writer_;
   std::vector<std::thread> readers_;

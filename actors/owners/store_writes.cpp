@@ -109,11 +109,12 @@ void store_queue::handle(group& next) {
 // Counts admitted appends and writes only. Events of agents are not admitted,
 // and letters that are decided again stay under way.
 void store_queue::count_done(const group& settled) {
-  under_way_ = shared_.appends.held();
-  done_ = {};
+  settled_ = {.under_way = shared_.appends.held()};
   for (const auto& each : settled.commits) {
-    if (each->outcome == commit::verdict::again)
+    if (each->outcome == commit::verdict::again) {
+      settled_.is_decided_again = true;
       continue;
+    }
     const auto& letters = each->letters;
     for (const auto* next = letters.empty() ? nullptr : &letters.front();
          next != nullptr;
@@ -122,8 +123,9 @@ void store_queue::count_done(const group& settled) {
       const auto* const written = as<write_state>(*next);
       if (written == nullptr && (answered == nullptr || !answered->admitted_by))
         continue;
-      ++done_.count;
-      done_.bytes += written != nullptr ? written->bytes : answered->bytes;
+      ++settled_.done.count;
+      settled_.done.bytes
+        += written != nullptr ? written->bytes : answered->bytes;
     }
   }
 }

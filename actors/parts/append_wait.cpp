@@ -76,17 +76,16 @@ void append_wait::start() {
   is_idle_.store(false, std::memory_order_release);
 }
 
-void append_wait::update(append_load done,
-                         append_load under_way,
-                         bool has_more) {
+void append_wait::update(const group& next) {
   if (is_idle_.load(std::memory_order_relaxed))
     return; // `wait_max` is zero.
   const auto settled = now();
-  work_ += static_cast<double>(work_of(done));
+  work_ += static_cast<double>(work_of(next.done));
+  was_decided_again_ = was_decided_again_ || next.is_decided_again;
   is_queueing_ = work_ > 0
-                 && static_cast<double>(work_of(under_way))
-                      >= work_ + static_cast<double>(work_of(done));
-  if (is_queueing_ || is_full(under_way))
+                 && static_cast<double>(work_of(next.under_way))
+                      >= work_ + static_cast<double>(work_of(next.done));
+  if (is_queueing_ || is_full(next.under_way))
     loaded_at_ = settled;
   // The rate is forgotten after a time without backlog: by the next one the
   // store may be faster or slower.
@@ -98,7 +97,7 @@ void append_wait::update(append_load done,
   if (work_ > 0)
     measure(settled);
   since_.store(settled, std::memory_order_relaxed);
-  is_idle_.store(!has_more, std::memory_order_release);
+  is_idle_.store(!next.has_more, std::memory_order_release);
 }
 
 // So much work is under way that appends are refused, or soon will be.
@@ -121,12 +120,14 @@ void append_wait::measure(std::int64_t settled) {
       return; // Later groups are added to this one.
   }
   work_ = 0;
+  was_decided_again_ = false;
   from_ = settled;
 }
 
 bool append_wait::tells(double work, double time) const noexcept {
   return work >= telling_work
-         || time >= static_cast<double>(wait_max_) * telling_part;
+         || (!was_decided_again_
+             && time >= static_cast<double>(wait_max_) * telling_part);
 }
 
 void append_wait::learn(double work, double time) noexcept {
@@ -143,6 +144,7 @@ void append_wait::forget() noexcept {
   work_max_.store(unlimited, std::memory_order_relaxed);
   is_queueing_ = false;
   work_ = 0;
+  was_decided_again_ = false;
   rate_work_ = 0;
   rate_time_ = 0;
   fixed_time_ = static_cast<double>(wait_max_) * fixed_part;

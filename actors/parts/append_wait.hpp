@@ -34,10 +34,18 @@ public:
   /// idle.
   void start();
 
-  /// Notes that the store has settled a group of letters with `done` in it.
-  /// `under_way` includes `done`; `has_more` says whether more letters are
-  /// queued.
-  void update(append_load done, append_load under_way, bool has_more);
+  /// A group of letters that the store has settled.
+  struct group {
+    append_load done = {};
+    append_load under_way = {}; ///< Includes `done`.
+    bool has_more = false;      ///< More letters are queued.
+    /// Commits are decided again, since other processes were first. The time
+    /// that they took shows nothing about small groups that follow.
+    bool is_decided_again = false;
+  };
+
+  /// Notes that the store has settled a group.
+  void update(const group& settled);
 
 private:
   static constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
@@ -70,6 +78,7 @@ private:
   // Work since `from_`, of groups that were too small to show a rate.
   std::int64_t from_ = 0;
   double work_ = 0;
+  bool was_decided_again_ = false; // In the time since `from_`.
   // Time that a group takes, however small it is.
   double fixed_time_ = 0;
   // Sums over the groups that showed a rate; each group weighs twice as much as

@@ -30,7 +30,17 @@ public:
   void take(std::uint64_t count, std::chrono::nanoseconds time) {
     time_.advance(time);
     waiting_ -= count;
-    wait_.update(load(count), load(waiting_ + count), waiting_ > 0);
+    wait_.update({.done = load(count),
+                  .under_way = load(waiting_ + count),
+                  .has_more = waiting_ > 0});
+  }
+
+  // It commits none of them within `time`, since others were first.
+  void lose(std::chrono::nanoseconds time) {
+    time_.advance(time);
+    wait_.update({.under_way = load(waiting_),
+                  .has_more = true,
+                  .is_decided_again = true});
   }
 
   void pass(std::chrono::nanoseconds time) { time_.advance(time); }
@@ -73,6 +83,20 @@ BOOST_AUTO_TEST_CASE(a_backlog_shows_the_rate) {
   BOOST_TEST(!store.admits_behind(1'100));
 }
 
+// The first group that is written is often a small one: most owners still load.
+BOOST_AUTO_TEST_CASE(the_time_of_lost_commits_is_no_rate_of_a_small_group) {
+  busy_store store;
+  store.arrive(64);
+  store.lose(150ms);
+  store.take(1, 1ms);
+  BOOST_TEST(store.admits_behind(1'000));
+  // The whole group shows a rate.
+  store.arrive(64);
+  store.take(63, 9ms);
+  BOOST_TEST(store.admits_behind(300));
+  BOOST_TEST(!store.admits_behind(20'000));
+}
+
 BOOST_AUTO_TEST_CASE(an_append_that_finds_nothing_under_way_is_admitted) {
   busy_store store(100ms);
   store.arrive(3);
@@ -91,7 +115,9 @@ BOOST_AUTO_TEST_CASE(large_events_take_longer) {
   // A mebibyte each, a hundred a second.
   constexpr std::uint64_t each = 1U << 20U;
   time.advance(500ms);
-  wait.update({50, 50 * each}, {200, 200 * each}, true);
+  wait.update({.done = {50, 50 * each},
+               .under_way = {200, 200 * each},
+               .has_more = true});
   BOOST_TEST(wait.admits({80, 80 * each}));
   BOOST_TEST(!wait.admits({120, 120 * each}));
   BOOST_TEST(wait.admits({10'000, 10'000}));
@@ -172,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_backlog_in_front_of_the_owners_shows_the_rate) {
     time.advance(9ms);
     wait.start();
     time.advance(1ms);
-    wait.update({20, 2'000}, {50'000, 5'000'000}, false);
+    wait.update({.done = {20, 2'000}, .under_way = {50'000, 5'000'000}});
   }
   BOOST_TEST(wait.admits({1'500, 150'000}));
   BOOST_TEST(!wait.admits({3'000, 300'000}));
