@@ -7,6 +7,7 @@
 #include "troupe/actors/letters/dispatch.hpp"
 #include "troupe/actors/letters/view.hpp"
 #include "troupe/actors/parts/id_filter.hpp"
+#include "troupe/actors/parts/savepoint.hpp"
 #include "troupe/agents/turns/history_search.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/stores/store.hpp"
@@ -35,6 +36,9 @@ struct live_owner {
   /// The owner's memory differs from the store. No change or answer that is
   /// based on it leaves the queue until the owner has loaded again.
   bool stale = false;
+  /// Its stored state may differ from that after the last commit of the owner
+  /// that was written.
+  bool has_moved = false;
   /// Number of times that the owner became stale.
   std::uint64_t generation = 0;
 };
@@ -51,6 +55,10 @@ struct load : letter_of<letter_kind::load> {
   /// Sessions only: number of the oldest event to load, in addition to the
   /// newest ones that `options` asks for. UINT64_MAX: no others.
   std::uint64_t events_from = UINT64_MAX;
+  /// The owner can go back in place of a read.
+  bool can_go_back = false;
+  /// The answer: nothing was read, since the owner has not moved.
+  bool goes_back = false;
   std::uint64_t generation = 0;
   /// For an app or a user; unset if the store has no such owner.
   result<std::optional<stored_scope>> scope = std::nullopt;
@@ -142,6 +150,8 @@ struct commit : letter_of<letter_kind::commit, letter> {
   /// The session's revision with these changes; 0 if they are not a session's,
   /// and for refusals alone.
   std::uint64_t revision = 0;
+  /// Memory of the session before these changes; null if it was not kept.
+  std::unique_ptr<savepoint> before;
   /// The view for the session's runs, and the wider owners whose versions the
   /// view or a created session shows.
   pending_view view;

@@ -72,8 +72,9 @@ void durable_session::finish_letters() {
 void durable_session::commit() {
   for (auto* each : batch_.accepted())
     each->own.reset();
+  auto before = make_savepoint();
   install_batch();
-  send_to_store();
+  send_to_store(std::move(before));
 }
 
 void durable_session::reserve_place(climb& up) {
@@ -141,7 +142,7 @@ std::vector<store_change> durable_session::changes() const {
 
 // Pushes the batch to the store's queue, or fills the place that was reserved
 // where its climb was decided.
-void durable_session::send_to_store() {
+void durable_session::send_to_store(std::unique_ptr<savepoint> before) {
   auto decisions = changes();
   batch_.settle();
   auto own = reserved_ != nullptr ? nullptr : std::make_unique<struct commit>();
@@ -164,6 +165,7 @@ void durable_session::send_to_store() {
   if (!decisions.empty())
     decided.revision = revision();
   decided.changes = std::move(decisions);
+  decided.before = std::move(before);
   // The view shows versions of the owners above; their generations tell how old
   // these are.
   const bool shows = runs_ && runs_->has_active();
@@ -200,6 +202,8 @@ void durable_session::push(std::unique_ptr<struct commit> decided) {
 
 void durable_session::receive(std::unique_ptr<struct commit> answered) {
   --commits_;
+  if (answered->outcome == commit::verdict::again || answered->refuses_again)
+    note_undone(*answered);
   if (answered->outcome == commit::verdict::durable)
     acknowledged_ = std::max(acknowledged_, answered->revision);
   reply_to_all(std::move(answered));
@@ -407,6 +411,7 @@ bool durable_session::can_load() const noexcept {
 }
 
 void durable_session::refuse_waiting(const error& why) {
+  forget_savepoint();
   for (auto* letters : {&again_, &queue_, &early_, &waiting_}) {
     auto refused = std::exchange(*letters, letter_list());
     while (!refused.empty())

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/parts/savepoint.hpp"
 #include "troupe/actors/sessions/held_answers.hpp"
 
 #include <memory>
@@ -40,6 +41,7 @@ protected:
   bool can_load() const noexcept override;
   load_options what_to_load() const override;
   std::uint64_t oldest_to_load() const override;
+  bool can_go_back() const override;
   void note_claims();
   void install(load& loaded) override;
   void note_parked(letter& parked) override;
@@ -85,7 +87,7 @@ private:
 
   store_change change_of(const append& decided, std::uint64_t number) const;
   std::vector<store_change> changes() const;
-  void send_to_store();
+  void send_to_store(std::unique_ptr<savepoint> before);
   // A commit of this session alone, ready to be written.
   std::unique_ptr<struct commit> make_commit(letter_ptr decided) const;
   void push(std::unique_ptr<struct commit> decided);
@@ -131,6 +133,17 @@ private:
   void add_loaded(std::vector<event_ptr> newest);
   void search_again();
   void resume_waiting(letter_list waiting);
+  void resume_after_load();
+
+  // -- going back in place of a load ------------------------------------------
+
+  // Null if the session cannot go back to its present memory, or does not have
+  // to: no other process writes to its user or app.
+  std::unique_ptr<savepoint> make_savepoint() const;
+  void note_undone(struct commit& answered);
+  void forget_savepoint() noexcept;
+  void load_from_store() noexcept;
+  void go_back();
 
   // -- readers that follow the session ----------------------------------------
 
@@ -174,6 +187,10 @@ private:
   // Letters of answered commits that are decided again, in order.
   letter_list again_;
   held_answers held_back_;
+  // A commit since the last load is decided again. Memory before the first one;
+  // null if it was not kept.
+  bool has_undone_ = false;
+  std::unique_ptr<savepoint> savepoint_;
   // The commit of the climb under way, which already has its place in the
   // queue.
   struct commit* reserved_ = nullptr;

@@ -58,6 +58,7 @@ void owner_actor::start_load() {
   auto wanted = std::make_unique<load>();
   wanted->owner = at_store_->live;
   wanted->options = what_to_load();
+  wanted->can_go_back = can_go_back();
   if (wanted->options.after == 0)
     wanted->events_from = oldest_to_load();
   shared().store->push(std::move(wanted));

@@ -80,6 +80,10 @@ protected:
   /// newest ones that `what_to_load` asks for.
   virtual std::uint64_t oldest_to_load() const { return UINT64_MAX; }
 
+  /// Returns true if the owner can go back to its state in the store without a
+  /// read, unless others have changed it.
+  virtual bool can_go_back() const { return false; }
+
   /// Installs a successful load. Parked letters are handled afterwards.
   virtual void install(load&) {}
 

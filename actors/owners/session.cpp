@@ -399,13 +399,15 @@ bool session_actor::accept(append& next, bool undecided) {
   }
   if (next.basis)
     name_overwritten(*next.basis, batch_.accepted(), events_);
-  // Some accepted events of the batch may still be refused, so ids of as many
-  // older events are kept.
+  // The events that are not acknowledged may still be taken back, so ids of as
+  // many older ones are kept.
   if (next.starts_run && runs_)
     if (auto* const run = runs_->find(next.reply_to.id()))
       run->message = revision() + batch_.size();
   if (is_one_of<append>(next))
-    note_id(next, revision() + batch_.size(), ids_kept() + batch_.size());
+    note_id(next,
+            revision() + batch_.size(),
+            ids_kept() + batch_.size() + (revision() - acknowledged()));
   return true;
 }
 

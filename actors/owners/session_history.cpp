@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -260,7 +262,7 @@ void durable_session::receive_search(std::unique_ptr<read_events> answered) {
     return resume_waiting(std::move(waiting));
   if (found.needs_more() && !answered->control->has_left) {
     if (is_gone(answered->events))
-      load_again();
+      load_from_store();
     if (is_changing()) {
       waiting_ = std::move(waiting);
       return;
@@ -309,7 +311,7 @@ void durable_session::receive(std::unique_ptr<read_events> answered) {
                                answered->last));
   if (!events && answered->cuts == cuts_) {
     if (is_gone(events))
-      load_again();
+      load_from_store();
     if (is_changing()) {
       waiting_ = std::move(waiting);
       return;
@@ -432,7 +434,7 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
   // Trimmed by another process: the session loads again and sees whether it
   // still has the place.
   if (is_gone(read)) {
-    load_again();
+    load_from_store();
     return owner_actor::deliver(std::move(answered));
   }
   if (!read)
@@ -508,6 +510,9 @@ void durable_session::add_loaded(std::vector<event_ptr> newest) {
 }
 
 void durable_session::install(load& loaded) {
+  if (loaded.goes_back)
+    return go_back();
+  forget_savepoint();
   auto& found = *loaded.session;
   const bool continues_log = loaded.options.after > 0 && found;
   if (continues_log && !is_continued_by(*found)) {
@@ -545,12 +550,16 @@ void durable_session::install(load& loaded) {
   }
   if (existed && !continues(before, last))
     search_again();
+  if (continues_log)
+    forget_old_events();
+  resume_after_load();
+}
+
+void durable_session::resume_after_load() {
   if (!fetching_)
     resume_waiting(std::exchange(waiting_, letter_list()));
   if (followers_)
     resume_waiting(followers_->take());
-  if (continues_log)
-    forget_old_events();
   // Before the parked letters, which came later.
   if (!is_waiting())
     requeue();
@@ -602,6 +611,83 @@ void durable_session::resume_waiting(letter_list waiting) {
     renew(*next);
     owner_actor::deliver(std::move(next));
   }
+}
+
+// -- over a store: savepoints -------------------------------------------------
+
+// If a commit loses only because its user or app has changed, the memory of the
+// session has events that the store does not have. The stored state of the
+// session is then known: it is the one before the first of these commits. The
+// session keeps a copy of it (`savepoint`), and goes back to that copy in place
+// of a load.
+//
+// Invariant: the queue decides whether a session may go back. It knows if
+// another process has changed the session, or the outcome of a commit is not
+// certain.
+
+// Without other processes no commit loses, so none needs a savepoint. Runs read
+// events by their numbers, and a session that is being created has no
+// stored state.
+std::unique_ptr<savepoint> durable_session::make_savepoint() const {
+  if (!created_ || runs_ || !shared().store->has_rivals())
+    return nullptr;
+  auto newest = events_.has(revision()) ? events_.at(revision()) : event_ptr();
+  if (!newest && revision() > 0)
+    return nullptr;
+  return std::make_unique<savepoint>(
+    savepoint{state_.keys(), last_update_time_, revision(), std::move(newest)});
+}
+
+// The first commit that is decided again has the oldest memory. All later
+// commits of the session are decided again, too.
+void durable_session::note_undone(struct commit& answered) {
+  if (!std::exchange(has_undone_, true))
+    savepoint_ = std::move(answered.before);
+}
+
+bool durable_session::can_go_back() const {
+  return savepoint_ && created_ && !runs_
+         && savepoint_->revision == acknowledged_
+         && seen_losses_ == shared().store->losses();
+}
+
+void durable_session::forget_savepoint() noexcept {
+  has_undone_ = false;
+  savepoint_.reset();
+}
+
+// Loads again, also if commits under way lose: the store has fewer events than
+// the session believes.
+void durable_session::load_from_store() noexcept {
+  has_undone_ = true;
+  savepoint_.reset();
+  load_again();
+}
+
+// The events of the window are copied: readers may hold the undone ones. Ids of
+// undone events may stay in `ids_`: a search that finds one compares the
+// event itself.
+void durable_session::go_back() {
+  auto before = std::move(savepoint_);
+  forget_savepoint();
+  if (revision() != before->revision) {
+    std::vector<event_ptr> kept;
+    const auto oldest
+      = before->revision > events_kept() ? before->revision - events_kept() : 0;
+    for (auto number = std::max(oldest, events_.before()) + 1;
+         number <= before->revision;
+         ++number)
+      kept.push_back(events_.at(number));
+    if (kept.empty() && before->revision > trimmed_to_)
+      kept.push_back(std::move(before->newest));
+    events_ = event_window(before->revision, std::move(kept));
+    search_again();
+  }
+  state_ = scope_state(std::move(before->keys));
+  last_update_time_ = before->last_update_time;
+  if (older_ids_)
+    older_ids_->restart();
+  resume_after_load();
 }
 
 } // namespace troupe::actors

@@ -65,6 +65,9 @@ public:
                    std::uint64_t last,
                    completion<std::vector<event_ptr>> done);
 
+  /// Returns true once another process has written to the store.
+  bool has_rivals() const noexcept { return has_rivals_; }
+
   /// Makes a session load again that the store no longer has whole: a read of
   /// it, by a job of `read`, was answered with `errc::gone`.
   void note_gone(const session_key& key);
@@ -207,7 +210,9 @@ private:
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   bool write(std::size_t part, const std::vector<commit*>& commits);
-  bool fail_forks(commit& decided, const std::vector<owner_name>& moved);
+  bool fail_forks(commit& decided,
+                  const std::vector<commit*>& written,
+                  const std::vector<owner_name>& moved);
   static bool keep_out(commit& decided, const std::vector<kept_out_run>& found);
   void write(std::unique_ptr<trim> wanted);
   void write(std::unique_ptr<give_up_run> wanted);
@@ -237,7 +242,8 @@ private:
   void search(ref<inbox_actor> asks, std::unique_ptr<read_events> wanted);
   bool is_stopping();
   void start(std::unique_ptr<find_events> wanted);
-  void make_stale(const std::shared_ptr<live_owner>& owner);
+  void make_stale(const std::shared_ptr<live_owner>& owner,
+                  bool has_moved = true);
   void load_stale(const live_owners& owners);
   bool is_stale(const live_owners& owners) const noexcept;
 
@@ -261,6 +267,7 @@ private:
   // Runs of this process that are open in the store, or are about to be closed.
   std::atomic<std::size_t> open_runs_{0};
   std::atomic<bool> was_holder_{false};
+  std::atomic<bool> has_rivals_{false};
   std::atomic<std::uint64_t> losses_{0}; // Changed by the writer.
   std::deque<std::function<void(store&)>> jobs_;
   std::condition_variable job_came_;

@@ -72,6 +72,11 @@ void store_queue::start(std::unique_ptr<load> wanted) {
   wanted->generation = wanted->owner->generation;
   live_[wanted->owner->name] = wanted->owner;
   auto actor = wanted->owner->actor;
+  const bool has_moved = std::exchange(wanted->owner->has_moved, false);
+  if (wanted->can_go_back && !has_moved) {
+    wanted->goes_back = true;
+    return actor->tell(std::move(wanted));
+  }
   read([actor = std::move(actor),
         loading = std::make_shared<std::unique_ptr<load>>(std::move(wanted))](
          store& kept) {

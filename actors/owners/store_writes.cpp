@@ -208,8 +208,12 @@ bool store_queue::is_stale(const live_owners& owners) const noexcept {
     owners, [](const auto& owner) { return owner && owner->stale; });
 }
 
-void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
-  if (!owner || owner->stale || !owner->actor)
+void store_queue::make_stale(const std::shared_ptr<live_owner>& owner,
+                             bool has_moved) {
+  if (!owner)
+    return;
+  owner->has_moved = owner->has_moved || has_moved;
+  if (owner->stale || !owner->actor)
     return;
   owner->stale = true;
   ++owner->generation;
@@ -221,7 +225,7 @@ void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
 // commit.
 void store_queue::load_stale(const live_owners& owners) {
   for (const auto& owner : owners) {
-    make_stale(owner);
+    make_stale(owner, false);
     if (owner && owner->actor)
       owner->actor->tell(std::make_unique<reload>(true));
   }
@@ -292,7 +296,7 @@ bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
     bool found = has_lost;
     if (outcome)
       for (auto* each : written) {
-        found = fail_forks(*each, outcome->moved) || found;
+        found = fail_forks(*each, written, outcome->moved) || found;
         if (keep_out(*each, outcome->kept_out)) {
           // The session's memory has the event that starts the run.
           make_stale(each->from);
@@ -428,8 +432,10 @@ void store_queue::write(std::unique_ptr<give_up_run> wanted) {
 
 // Fails a commit that creates a fork of a session that has moved, and returns
 // true then. The parent takes no part in the commit: its shared events were
-// durable when it was asked.
+// durable when it was asked. A parent with a commit of its own beside the fork
+// may have moved for that one alone; the next try tells.
 bool store_queue::fail_forks(commit& decided,
+                             const std::vector<commit*>& written,
                              const std::vector<owner_name>& moved) {
   for (const auto& change : decided.changes) {
     if (!change.past)
@@ -437,6 +443,12 @@ bool store_queue::fail_forks(commit& decided,
     const owner_name parent{
       change.owner.app, change.owner.user, change.past->session};
     if (std::ranges::find(moved, parent) == moved.end())
+      continue;
+    // A fork may have the name of its parent, which was removed before.
+    if (change.owner != parent
+        && std::ranges::any_of(written, [&parent](const commit* other) {
+             return other->from->name == parent;
+           }))
       continue;
     decided.why = error(
       errc::not_found,
@@ -519,6 +531,8 @@ result<void> store_queue::check_other_processes(std::size_t part) {
   leave_lost_history(part);
   if (!moved)
     return moved.error();
+  if (!moved->empty())
+    has_rivals_ = true;
   for (const auto& each : *moved) {
     if (parts_.of(each.owner.app) != part)
       continue; // The app is kept in another database.

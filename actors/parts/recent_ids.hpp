@@ -68,6 +68,8 @@ private:
   struct slot {
     std::uint32_t hash = 0;
     std::uint32_t number = 0; // The low half; 0: free.
+
+    friend bool operator==(const slot&, const slot&) = default;
   };
 
   // Flag in a slot's hash, of which ids use 31 bits. The slot matches no id,
@@ -94,8 +96,9 @@ private:
     if (added.number == 0)
       return; // One id in four billion is not kept.
     auto at = added.hash & mask();
-    while (slots_[at].number != 0)
-      at = (at + 1) & mask();
+    for (; slots_[at].number != 0; at = (at + 1) & mask())
+      if (slots_[at] == added)
+        return; // The event was undone, and is decided again.
     slots_[at] = added;
     ++used_;
   }
