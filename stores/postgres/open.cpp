@@ -5,8 +5,10 @@
 #include "troupe/stores/postgres/reader.hpp"
 #include "troupe/stores/postgres/runs.hpp"
 #include "troupe/stores/postgres/session_list.hpp"
+#include "troupe/stores/postgres/turn_lock.hpp"
 #include "troupe/stores/postgres/writer.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
+#include "troupe/stores/turns/write_turns.hpp"
 
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -23,11 +25,17 @@ namespace troupe {
 
 namespace {
 
+// A load of owners takes longer than that of a file, so turns are longer.
+// A look is a question to the server.
+constexpr turn_limits postgres_turns{.span = std::chrono::milliseconds(6),
+                                     .look = std::chrono::milliseconds(10)};
+
 class postgres_store : public store {
 public:
   postgres_store(const std::string& url, postgres_setup setup)
     : pool_(url, std::move(setup)),
-      writer_(pool_, history_, hot_) {
+      writer_(pool_, history_, hot_),
+      turns_(std::make_unique<postgres_turn_lock>(pool_), postgres_turns) {
     if (!pool_.setup().read_only)
       folder_.emplace(pool_);
   }
@@ -36,14 +44,25 @@ public:
 
   result<commit_outcome>
   commit(std::span<const store_change> changes) override {
+    turns_.begin_commit(changes);
     auto outcome = writer_.commit(changes);
+    if (outcome)
+      turns_.end_commit(changes, *outcome);
+    else
+      turns_.end_failed();
     if (outcome && outcome->moved.empty() && outcome->kept_out.empty())
       folder_->added(changes.size());
     return outcome;
   }
 
   result<std::vector<moved_owner>> changed_elsewhere() override {
-    return writer_.changed_elsewhere();
+    turns_.begin_look();
+    auto moved = writer_.changed_elsewhere();
+    if (moved)
+      turns_.end_look(*moved);
+    else
+      turns_.end_failed();
+    return moved;
   }
 
   result<std::optional<stored_scope>>
@@ -175,6 +194,7 @@ private:
   postgres_history history_;
   hot_states hot_;
   postgres_writer writer_;
+  write_turns turns_;
   std::optional<postgres_folder> folder_; ///< Unset for a read-only store.
 };
 

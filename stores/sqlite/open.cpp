@@ -6,6 +6,8 @@
 #include "troupe/stores/sqlite/schema.hpp"
 #include "troupe/stores/sqlite/settings.hpp"
 #include "troupe/stores/sqlite/writer.hpp"
+#include "troupe/stores/turns/file.hpp"
+#include "troupe/stores/turns/write_turns.hpp"
 
 #include <fmt/format.h>
 
@@ -117,11 +119,22 @@ private:
   std::size_t used_ = 0;
 };
 
+// The processes that use one file are on one machine. Null if the store takes
+// no turns.
+std::unique_ptr<turn_line> make_line(const sqlite_settings& settings) {
+  if (!settings.takes_turns)
+    return nullptr;
+  auto path = settings.file;
+  path += "-turns";
+  return std::make_unique<turn_file>(std::move(path));
+}
+
 class sqlite_store : public store {
 public:
   explicit sqlite_store(sqlite_settings settings)
     : shared_{std::move(settings), {}, {}, false, {}, {}, {}},
-      readers_(shared_) {}
+      readers_(shared_),
+      turns_(make_line(shared_.settings), {}, [this] { follow(); }) {}
 
   // Inspects the file and, if it exists, reads the rows that are not folded.
   void open() {
@@ -151,7 +164,8 @@ public:
     if (is_read_only())
       return error(errc::store_failed,
                    "commit: the store was opened read-only");
-    return writing<commit_outcome>(
+    turns_.begin_commit(changes);
+    auto written = writing<commit_outcome>(
       "commit",
       [this, changes] {
         count_again();
@@ -171,11 +185,17 @@ public:
       },
       // Nothing is written, and all owners of the changes count as moved.
       [changes] { return commit_outcome{owners_of(changes)}; });
+    if (written)
+      turns_.end_commit(changes, *written);
+    else
+      turns_.end_failed();
+    return written;
   }
 
   result<std::vector<moved_owner>> changed_elsewhere() override {
     using moved = std::vector<moved_owner>;
-    return writing<moved>(
+    turns_.begin_look();
+    auto found = writing<moved>(
       "read",
       [this] {
         count_again();
@@ -183,6 +203,11 @@ public:
                                              : moved();
       },
       [] { return moved(); });
+    if (found)
+      turns_.end_look(*found);
+    else
+      turns_.end_failed();
+    return found;
   }
 
   std::optional<lost_history> take_lost_history() override {
@@ -377,6 +402,21 @@ private:
       leave_history(lost, epoch);
       return instead();
     }
+  }
+
+  // Reads the commits of other processes while this one waits for its turn, so
+  // that its turn need not begin with that. A failure is not reported here: it
+  // drops the writer, and a lasting one fails the call that waits. The owners
+  // learn of a loss by that call, as of one that a load finds.
+  void follow() {
+    static_cast<void>(writing<bool>(
+      "read",
+      [this] {
+        if (writer_)
+          writer_->follow();
+        return true;
+      },
+      [] { return true; }));
   }
 
   // A file that does not exist has no holders. A lost file has other ones, and
@@ -575,6 +615,7 @@ private:
   std::unique_ptr<sqlite_writer> writer_;
   sqlite_log_bound log_bound_{shared_.settings};
   std::unique_ptr<sqlite_checkpointer> checkpointer_;
+  write_turns turns_;
 };
 
 } // namespace

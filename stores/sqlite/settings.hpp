@@ -27,6 +27,9 @@ struct sqlite_settings {
   /// Bytes of the write-ahead log that a reader may hold back before a warning.
   /// Half of `log_bytes_max` applies if that is less.
   std::uint64_t log_bytes_warned = std::uint64_t{256} << 20U;
+  /// False: does not wait for turns (`stores/turns/write_turns.hpp`). For
+  /// several stores that one thread uses.
+  bool takes_turns = true;
 };
 
 } // namespace troupe

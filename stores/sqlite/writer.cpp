@@ -186,6 +186,12 @@ std::size_t sqlite_writer::forget_lost_commits() {
   });
 }
 
+void sqlite_writer::follow() {
+  const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
+  watch_->check_file();
+  catch_up();
+}
+
 std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
   const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
   watch_->check_file();

@@ -65,6 +65,9 @@ public:
 
   std::vector<moved_owner> changed_elsewhere();
 
+  /// Reads the rows of other processes, for the next call that reports them.
+  void follow();
+
   /// Implements `store::renew_holder`.
   void renew_holder(const std::string& id);
 

@@ -1,4 +1,5 @@
 #include "troupe/stores/postgres/open.hpp"
+#include "troupe/stores/postgres/schema.hpp"
 
 #include "../outcome.hpp"
 #include "conformance.hpp"
@@ -158,6 +159,108 @@ BOOST_AUTO_TEST_CASE(a_killed_process_holds_up_nobody) {
     BOOST_TEST(count <= acknowledged + 1);
   }
   BOOST_TEST(target->check({}).value().empty());
+}
+
+namespace {
+
+// The lock of a process that wants the app.
+std::int64_t wanted_lock(const std::string& schema) {
+  return schema_lock("wanted/", schema + '\0' + app.app + '\0' + app.user);
+}
+
+} // namespace
+
+// Another connection has the turn and keeps it. A store that contends waits for
+// some time and then writes without a turn.
+BOOST_AUTO_TEST_CASE(a_store_that_contends_waits_in_the_line_of_the_server) {
+  const auto schema = fresh_schema();
+  const auto url = shared_server().url(schema);
+  const std::array stores{open_postgres_store(url).value(),
+                          open_postgres_store(url).value()};
+  std::uint64_t revision = 0;
+  const auto write = [&revision](store& by) {
+    store_change change;
+    change.kind = change_kind::write;
+    change.owner = app;
+    change.event = event_with("", json::object({{"app:count", 1}}));
+    change.app_revision = ++revision;
+    BOOST_TEST(by.commit({&change, 1}).value().moved.empty());
+  };
+  // The first one has written the app itself, and has not yet seen the last
+  // change of the second one.
+  for (int round = 0; round < 2; ++round)
+    for (const auto& each : stores) {
+      each->changed_elsewhere().value();
+      write(*each);
+    }
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> holder(
+    PQconnectdb(url.c_str()), PQfinish);
+  const auto lock = schema_lock("turn/", schema);
+  const auto take = fmt::format("SELECT pg_advisory_lock({})", lock);
+  const auto count_waiting
+    = fmt::format("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                  " AND NOT granted AND objid = {}",
+                  static_cast<std::uint32_t>(lock));
+  const std::unique_ptr<PGresult, decltype(&PQclear)> taken(
+    PQexec(holder.get(), take.c_str()), PQclear);
+  BOOST_REQUIRE_MESSAGE(PQresultStatus(taken.get()) == PGRES_TUPLES_OK,
+                        PQresultErrorMessage(taken.get()));
+  std::atomic<bool> has_looked = false;
+  std::thread looks([&] {
+    static_cast<void>(stores[0]->changed_elsewhere().value());
+    static_cast<void>(stores[0]->changed_elsewhere().value());
+    has_looked = true;
+  });
+  bool has_waited = false;
+  while (!has_looked && !has_waited)
+    has_waited = shared_server().ask(count_waiting) != "0";
+  // Meanwhile others see what it wants.
+  BOOST_TEST(shared_server().ask(
+               fmt::format("SELECT count(*) FROM pg_locks WHERE granted"
+                           " AND mode = 'ShareLock' AND objid = {}",
+                           static_cast<std::uint32_t>(wanted_lock(schema))))
+             == "1");
+  looks.join();
+  BOOST_TEST(has_waited);
+  write(*stores[0]);
+}
+
+// Another connection is in the line for the app of the store, which has not
+// seen any change of it.
+BOOST_AUTO_TEST_CASE(a_store_enters_the_line_if_its_app_is_wanted) {
+  const auto schema = fresh_schema();
+  const auto url = shared_server().url(schema);
+  const auto target = open_postgres_store(url).value();
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> other(
+    PQconnectdb(url.c_str()), PQfinish);
+  const auto turn = schema_lock("turn/", schema);
+  const auto take
+    = fmt::format("SELECT pg_advisory_lock_shared({}), pg_advisory_lock({})",
+                  wanted_lock(schema),
+                  turn);
+  const std::unique_ptr<PGresult, decltype(&PQclear)> taken(
+    PQexec(other.get(), take.c_str()), PQclear);
+  BOOST_REQUIRE_MESSAGE(PQresultStatus(taken.get()) == PGRES_TUPLES_OK,
+                        PQresultErrorMessage(taken.get()));
+  std::atomic<bool> has_written = false;
+  std::thread writes([&] {
+    store_change change;
+    change.kind = change_kind::write;
+    change.owner = app;
+    change.event = event_with("", json::object({{"app:count", 1}}));
+    change.app_revision = 1;
+    BOOST_TEST(target->commit({&change, 1}).value().moved.empty());
+    has_written = true;
+  });
+  const auto count_waiting
+    = fmt::format("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                  " AND NOT granted AND objid = {}",
+                  static_cast<std::uint32_t>(turn));
+  bool has_waited = false;
+  while (!has_written && !has_waited)
+    has_waited = shared_server().ask(count_waiting) != "0";
+  writes.join();
+  BOOST_TEST(has_waited);
 }
 
 BOOST_AUTO_TEST_CASE(two_processes_may_open_an_empty_database_at_once) {

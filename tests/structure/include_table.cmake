@@ -24,7 +24,7 @@ set(cli_may core models stores contexts agents runtime mcp telemetry load server
 # `headers` and `sources` are the files in the layer's own folder.
 set(core_rooms headers support processes sources)
 set(models_rooms headers http vertex wire formats responses sources)
-set(stores_rooms headers artifacts shared postgres sqlite routed memories conformance sources)
+set(stores_rooms headers artifacts shared turns postgres sqlite routed memories conformance sources)
 set(contexts_rooms headers lanes sources)
 set(agents_rooms headers turns graphs files outside drawings sources)
 set(actors_rooms engine parts letters headers sessions owners running runs sources)

@@ -44,9 +44,12 @@ shared_place::~shared_place() {
 namespace {
 
 std::unique_ptr<store> open_file(const std::filesystem::path& file) {
-  store_options options;
-  options.durability = durability::none;
-  return open_sqlite_store(file, options).value();
+  sqlite_settings settings;
+  settings.file = file;
+  settings.options.durability = durability::none;
+  // All processes run in one thread: none may wait for another.
+  settings.takes_turns = false;
+  return detail::open_sqlite_store(std::move(settings)).value();
 }
 
 // The sessions may get other incarnations. Runs that ended in the lost commits
