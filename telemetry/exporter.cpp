@@ -135,8 +135,7 @@ plugin exporter::watcher() const {
 
 std::function<void(std::size_t)> exporter::commits() const {
   return [on = parts_](std::size_t changes) {
-    on->line.histograms().record(
-      commit_changes, static_cast<double>(changes), {});
+    on->line.histograms().count(commit_changes, changes);
   };
 }
 

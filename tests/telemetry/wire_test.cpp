@@ -124,6 +124,34 @@ BOOST_AUTO_TEST_CASE(a_histogram_keeps_a_bounded_number_of_points) {
   BOOST_TEST(count == histogram_table::points_max + 5);
 }
 
+// More threads than a counter has parts of its own.
+BOOST_AUTO_TEST_CASE(counts_of_many_threads_are_all_there) {
+  constexpr std::uint64_t threads = 12;
+  constexpr std::uint64_t rounds = 2'000;
+  histogram_table table({{"none", "", "", {1}}, {"n", "", "", {1, 2, 10}}});
+  std::vector<std::thread> counting;
+  for (std::uint64_t number = 1; number <= threads; ++number)
+    counting.emplace_back([&table, number] {
+      for (std::uint64_t round = 0; round < rounds; ++round)
+        table.count(1, number);
+    });
+  for (auto& each : counting)
+    each.join();
+  const auto all = table.all();
+  BOOST_REQUIRE(all.size() == 1U);
+  BOOST_TEST(all[0].of.name == "n");
+  BOOST_REQUIRE(all[0].points.size() == 1U);
+  const auto& point = all[0].points[0];
+  BOOST_TEST(point.attributes.empty());
+  BOOST_TEST(point.count == threads * rounds);
+  BOOST_TEST(point.sum == 78. * rounds); // 1 + 2 + ... + 12
+  BOOST_TEST(point.min == 1.);
+  BOOST_TEST(point.max == 12.);
+  BOOST_TEST(
+    (point.buckets
+     == std::vector<std::uint64_t>{rounds, rounds, 8 * rounds, 2 * rounds}));
+}
+
 BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_does_not_spoil_a_request) {
   auto made = failed_span();
   made.failure = "bad \xff";
