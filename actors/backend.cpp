@@ -9,6 +9,7 @@
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/running/holder_name.hpp"
 #include "troupe/actors/running/plugins.hpp"
+#include "troupe/actors/running/restored_runs.hpp"
 #include "troupe/contexts/task.hpp"
 
 #include <algorithm>
@@ -92,6 +93,10 @@ void session_backend::use_store(std::shared_ptr<store> kept) {
   if (kept->can_list_runs())
     shared_->holder_id
       = actors::make_holder_name(shared_->environment->new_id());
+  shared_->has_run = [this](const std::string& id) { return has_run(id); };
+  shared_->leave_restored_runs = [this](troupe::store& on) {
+    return actors::leave_restored_runs(on, *shared_);
+  };
   shared_->store
     = std::make_unique<actors::store_queue>(std::move(kept), *shared_);
   shared_->retirement->start();

@@ -85,6 +85,12 @@ struct setup : execution {
   /// (actors/running/holder_name.hpp). Empty if there is no store, or if it
   /// keeps no open runs. Set before the first actor.
   std::string holder_id;
+  /// Returns true if this runtime executes the run. Set together with `store`;
+  /// only the queue's threads call it.
+  std::function<bool(const std::string& invocation_id)> has_run;
+  /// Leaves the open runs in the store that this runtime does not execute
+  /// (actors/running/restored_runs.hpp). Set and called as above.
+  std::function<result<void>(troupe::store& kept)> leave_restored_runs;
   const std::unique_ptr<app_directory> apps;
   const std::unique_ptr<session_directory> directory;
   const std::unique_ptr<actors::retirement> retirement;

@@ -191,6 +191,8 @@ struct trim : letter_of<letter_kind::trim, call_for<bool>> {
 /// has no answer: the end of a run does not wait for the disk.
 struct close_run : letter_of<letter_kind::close_run> {
   store_change change;
+  /// No effect if this process executes the run when the letter is taken.
+  bool is_restored = false;
 };
 
 /// Closes a run of a process that has ended, by a commit of its own. The answer

@@ -183,8 +183,11 @@ void store_queue::leave_run(const session_key& key,
               .held_by = shared_.holder_id});
 }
 
-void store_queue::send_close(const session_key& key, run_mark mark) {
+void store_queue::send_close(const session_key& key,
+                             run_mark mark,
+                             bool is_restored) {
   auto closing = std::make_unique<actors::close_run>();
+  closing->is_restored = is_restored;
   auto& change = closing->change;
   change.kind = change_kind::close_runs;
   change.owner = {key.app, key.user, key.id};
@@ -228,6 +231,48 @@ void store_queue::renew() {
     return;
   queue_.push_back(std::make_unique<actors::renew>());
   wake_writer();
+}
+
+void store_queue::leave_restored_run(const session_key& key,
+                                     const std::string& invocation_id,
+                                     const std::string& agent,
+                                     std::string holder) {
+  add_run(); // The letter takes it from the count.
+  send_close(key,
+             {.invocation_id = invocation_id,
+              .agent = agent,
+              .holder = std::move(holder),
+              .held_by = shared_.holder_id},
+             true);
+}
+
+// After a failure it is done again, until the runtime shuts down. Damage does
+// not go away, and is reported by those who read the session.
+void store_queue::leave_restored_runs(std::size_t part) {
+  if (!was_holder_)
+    return;
+  read([this, part](store&) {
+    const auto left = guarded(
+      [this, part] { return shared_.leave_restored_runs(parts_.at(part)); });
+    if (left || left.error().code() == errc::corrupt)
+      return;
+    const std::lock_guard guard(mutex_);
+    if (!leaves_later_.insert(part).second)
+      return; // A timer is set.
+    shared_.environment->call_after(
+      shared_.options.run_lease / 3,
+      [weak = std::weak_ptr(shared_.share()), part] {
+        const auto held = weak.lock();
+        if (!held || held->closing)
+          return;
+        auto& queue = *held->store;
+        {
+          const std::lock_guard held_guard(queue.mutex_);
+          queue.leaves_later_.erase(part);
+        }
+        queue.leave_restored_runs(part);
+      });
+  });
 }
 
 // -- threads ------------------------------------------------------------------

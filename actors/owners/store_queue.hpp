@@ -101,6 +101,13 @@ public:
                  const std::string& agent,
                  std::string holder);
 
+  /// As `leave_run`, for a run that was not counted and that the store shows as
+  /// open after a loss. No effect if this process executes the run by then.
+  void leave_restored_run(const session_key& key,
+                          const std::string& invocation_id,
+                          const std::string& agent,
+                          std::string holder);
+
   /// Makes the store forget a holder that has died, before the next commits. A
   /// failure has no effect: the caller finds the holder again.
   void forget_holder(const std::string& holder);
@@ -157,7 +164,8 @@ private:
     void add(std::unique_ptr<look>) { looks = true; }
 
     void add(std::unique_ptr<actors::close_run> next) {
-      closed_runs.push_back(std::move(next->change));
+      auto& into = next->is_restored ? restored_runs : closed_runs;
+      into.push_back(std::move(next->change));
     }
 
     void add(std::unique_ptr<give_up_run> next) {
@@ -176,6 +184,7 @@ private:
     std::vector<std::unique_ptr<give_up_run>> given_up;
     std::vector<owner_name> outdated_owners;
     std::vector<store_change> closed_runs;
+    std::vector<store_change> restored_runs;
     std::set<std::string> dead_holders;
     bool looks = false;
     bool renews = false;
@@ -204,6 +213,8 @@ private:
   void look_for_watchers();
   void schedule_renewal();
   void renew();
+  void leave_restored_runs(std::size_t part);
+  bool is_executed(const store_change& left);
   // Handles the next group as the writer. Releases `guard`, which holds
   // `mutex_`, meanwhile.
   void write_next(std::unique_lock<std::mutex>& guard);
@@ -216,14 +227,16 @@ private:
   static bool keep_out(commit& decided, const std::vector<kept_out_run>& found);
   void write(std::unique_ptr<trim> wanted);
   void write(std::unique_ptr<give_up_run> wanted);
-  void take_closed_runs(std::vector<store_change> closed);
+  void take_closed_runs(std::vector<store_change> closed,
+                        std::vector<store_change> restored);
   void keep_taken_up(const std::vector<store_change>& changes);
   std::size_t add_closed_runs(std::size_t part,
                               std::vector<store_change>& changes) const;
   void forget_closed_runs(std::size_t part);
   void renew_holder();
   void forget_holders(const std::set<std::string>& died);
-  void send_close(const session_key& key, run_mark mark);
+  void
+  send_close(const session_key& key, run_mark mark, bool is_restored = false);
   void forget_closing(const store_change& closed);
   std::size_t part_of(const confirm& held) const;
   std::vector<bool> parts_of(const group& next) const;
@@ -268,6 +281,8 @@ private:
   std::atomic<std::size_t> open_runs_{0};
   std::atomic<bool> was_holder_{false};
   std::atomic<bool> has_rivals_{false};
+  // Databases whose restored runs are left later, after a failure.
+  std::set<std::size_t> leaves_later_;   // Under `mutex_`.
   std::atomic<std::uint64_t> losses_{0}; // Changed by the writer.
   std::deque<std::function<void(store&)>> jobs_;
   std::condition_variable job_came_;

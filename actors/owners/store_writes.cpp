@@ -43,19 +43,19 @@ bool is_refusal(const commit& decided) noexcept {
 // has no commit under way, and an answer or a read may show more than the
 // commits before it.
 void store_queue::handle(group& next) {
+  if (next.renews)
+    renew_holder();
   // First check for changes of other processes: state that they changed must be
   // stale before anything based on it is written or answered.
   if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty()
-      || next.looks)
+      || next.looks || next.renews)
     refuse_unwritten(next, check_other_processes(next));
   for (const auto& owner : next.outdated_owners)
     if (const auto found = live_.find(owner); found != live_.end())
       make_stale(found->second);
-  take_closed_runs(std::move(next.closed_runs));
+  take_closed_runs(std::move(next.closed_runs), std::move(next.restored_runs));
   forget_holders(next.dead_holders);
   const bool has_written = write(next.commits);
-  if (next.renews)
-    renew_holder();
   count_done(next);
   // Others may have written between the first check and the commit. Answers and
   // refusals next to the commit must be as new as the commit itself, so check
@@ -282,7 +282,8 @@ bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
       const auto count = changes.size() - closed;
       if (shared_.on_commit && count > 0)
         shared_.on_commit(count);
-      if (closed > 0)
+      // After a loss the runs may be open again: closed twice does no harm.
+      if (closed > 0 && !has_lost)
         forget_closed_runs(part);
       return !written.empty();
     }
@@ -333,8 +334,14 @@ bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
 
 // Runs that were closed are kept until a commit has closed them in the store.
 // They are last in it, so a run that the same commit opens ends closed.
-void store_queue::take_closed_runs(std::vector<store_change> closed) {
+void store_queue::take_closed_runs(std::vector<store_change> closed,
+                                   std::vector<store_change> restored) {
   std::ranges::move(closed, std::back_inserter(closed_runs_));
+  for (auto& each : restored)
+    if (is_executed(each))
+      --open_runs_;
+    else
+      closed_runs_.push_back(std::move(each));
   while (closed_runs_.size() > closed_runs_max) {
     {
       const std::lock_guard guard(mutex_);
@@ -343,6 +350,17 @@ void store_queue::take_closed_runs(std::vector<store_change> closed) {
     closed_runs_.pop_front();
     --open_runs_;
   }
+}
+
+// Also true for a run that has just ended, whose close may be behind the leave,
+// and during the end of the runtime, which may end runs or leave them. In this
+// order: a run tells the queue of its end first, and the backend forgets its
+// runs after `closing` is set.
+bool store_queue::is_executed(const store_change& left) {
+  const auto& id = left.runs.front().invocation_id;
+  const auto& of = left.owner;
+  return shared_.has_run(id) || is_closing({of.app, of.user, of.session}, id)
+         || shared_.closing;
 }
 
 // A run that this process recovers is not left any more.
@@ -487,9 +505,10 @@ std::size_t store_queue::part_of(const confirm& held) const {
 }
 
 // Returns the databases that the letters concern, or nothing for all: a
-// database that is down does not delay letters of others. A look concerns all.
+// database that is down does not delay letters of others. A look concerns all,
+// and so does a renewal: a loss may have opened runs that had ended.
 std::vector<bool> store_queue::parts_of(const group& next) const {
-  if (next.looks || parts_.count() == 1)
+  if (next.looks || next.renews || parts_.count() == 1)
     return {};
   std::vector<bool> parts(parts_.count());
   for (const auto& each : next.commits)
@@ -584,6 +603,7 @@ bool store_queue::leave_lost_history(std::size_t part) {
   for (const auto& [name, owner] : live_)
     if (parts_.of(name.app) == part)
       make_stale(owner);
+  leave_restored_runs(part);
   if (shared_.on_warning) {
     const error told(errc::store_failed,
                      lost ? (*lost)->warning : lost.error().message());

@@ -19,15 +19,23 @@ error refused(errc code, std::string_view id, std::string_view why) {
 
 constexpr const char* holder_fact = "holder";
 
-// The holder that the newest claim of a run names, also if a rewind has taken
-// it back: the store has it. Unset if there is no claim.
-std::optional<std::string> newest_holder(const event_slice& all,
-                                         std::string_view run) {
+// The newest claim of a run, also if a rewind has taken it back: the store has
+// its holder. Null if there is no claim.
+event_ptr newest_claim(const event_slice& all, std::string_view run) {
   for (auto index = all.size(); index > 0; --index)
-    if (const auto& said = *all[index - 1];
-        said.invocation_id == run && claims_run(said))
-      return holder_of_claim(said);
-  return std::nullopt;
+    if (const auto& said = all[index - 1];
+        said->invocation_id == run && claims_run(*said))
+      return said;
+  return nullptr;
+}
+
+// Returns true if the process that has made the claim is, or was, the holder
+// with this name.
+bool is_holder(const event& claim, const std::string& name) {
+  const auto holder = holder_of_claim(claim);
+  const auto number = number_of_claim(claim);
+  return name == holder || name == left_holder(holder, number)
+         || name == refused_holder(holder, number);
 }
 
 // Returns true for the event of an agent that does not tell the agent's place.
@@ -109,10 +117,8 @@ result<recorded_run> find_recoverable(const event_slice& all,
       id,
       "the session has no message of such a run; it may have been taken "
       "back by a rewind, or trimmed"));
-  const auto holder = newest_holder(all, id);
-  if (wish.free_holder && holder && *holder != *wish.free_holder
-      && left_holder(*holder, found.recoveries) != *wish.free_holder
-      && refused_holder(*holder, found.recoveries) != *wish.free_holder)
+  const auto claim = newest_claim(all, id);
+  if (wish.free_holder && claim && !is_holder(*claim, *wish.free_holder))
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
   if (found.recoveries >= wish.recoveries_max)
@@ -161,6 +167,13 @@ void number_claim(event& claim, std::uint64_t number) {
 
 bool claims_run(const event& said) {
   return said.author != "user" && fact_in(said, recovers_fact) != nullptr;
+}
+
+std::uint64_t number_of_claim(const event& claim) {
+  const auto* told = fact_in(claim, recovers_fact);
+  return told != nullptr && told->is_number_integer()
+           ? told->get<std::uint64_t>()
+           : 0;
 }
 
 std::string holder_of_claim(const event& claim) {

@@ -76,6 +76,9 @@ event make_claim_event(std::string root_name,
 /// Writes the number of the recovery into a claim.
 void number_claim(event& claim, std::uint64_t number);
 
+/// Returns the number that `number_claim` has written.
+std::uint64_t number_of_claim(const event& claim);
+
 /// Returns true if the event claims a run, whose id it has as `invocation_id`.
 bool claims_run(const event& said);
 

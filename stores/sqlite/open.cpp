@@ -214,6 +214,12 @@ public:
     // Checks the flag first: the lock would make each commit wait for loads.
     if (!has_lost_.exchange(false))
       return std::nullopt;
+    if (has_appeared_.exchange(false))
+      return lost_history{
+        0,
+        fmt::format("{}: a file has appeared in place of the one that was "
+                    "lost. The store continues with its content",
+                    shared_.settings.file.string())};
     const auto lost = [this] {
       const std::shared_lock using_file(connections_);
       return lost_;
@@ -482,6 +488,7 @@ private:
     ++epoch_;
     lost_ = lost;
     has_lost_ = true;
+    has_appeared_ = false;
     if (lost.why() != sqlite_history_lost::cause::went_back)
       foreign_logs_.insert(lost.logs().begin(), lost.logs().end());
     checkpointer_.reset();
@@ -524,6 +531,7 @@ private:
       auto count = guarded<std::size_t>("count lost commits", [this] {
         if (is_there())
           return writer().forget_lost_commits();
+        was_missing_ = true;
         // Same state as after the first opening of a missing file.
         shared_.is_filled = true;
         return shared_.marks.forget_missing([](const auto&) { return false; });
@@ -570,14 +578,28 @@ private:
         && inspect_sqlite_file(shared_.settings) == sqlite_contents::ours) {
       bring_forward(shared_.settings);
       is_there_ = true;
+      note_appeared();
     }
     return is_there_;
+  }
+
+  // A file that has appeared after a loss may be an older copy. The owners
+  // learn of it as of a loss.
+  void note_appeared() {
+    if (was_missing_.exchange(false)) {
+      has_appeared_ = true;
+      has_lost_ = true;
+    }
   }
 
   sqlite_writer& writer() {
     if (!writer_) {
       expect_own_log();
+      if (was_missing_
+          && inspect_sqlite_file(shared_.settings) != sqlite_contents::none)
+        note_appeared();
       writer_ = std::make_unique<sqlite_writer>(shared_);
+      was_missing_ = false;
       is_there_ = true;
     }
     return *writer_;
@@ -610,6 +632,9 @@ private:
   // Salts of the write-ahead logs of lost files.
   std::set<sqlite_log_salt> foreign_logs_;
   std::atomic<bool> is_there_ = false;
+  // The file was missing after a loss.
+  std::atomic<bool> was_missing_ = false;
+  std::atomic<bool> has_appeared_ = false;
   reader_pool readers_;
   // The following are used by the thread that commits.
   std::unique_ptr<sqlite_writer> writer_;

@@ -235,7 +235,12 @@ BOOST_AUTO_TEST_CASE(a_claim_by_another_process_is_a_conflict) {
 // A process that has left a run may have recovered it again since it was found
 // to be free.
 BOOST_AUTO_TEST_CASE(a_run_is_left_under_a_new_name_after_each_recovery) {
-  std::vector<event> all{of_run("user"), make_claim_event("a", "r", "p")};
+  const auto claim = [](std::uint64_t number) {
+    auto made = make_claim_event("a", "r", "p");
+    number_claim(made, number);
+    return made;
+  };
+  std::vector<event> all{of_run("user"), claim(1)};
   const auto code = [&all](const std::string& holder) {
     return code_of(find(
       all, {.invocation_id = "r", .recoveries_max = 3, .free_holder = holder}));
@@ -244,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_left_under_a_new_name_after_each_recovery) {
   BOOST_TEST(code(refused_holder("p", 1)) == "ok");
   BOOST_TEST(code(left_holder("p", 0)) == "conflict");
   BOOST_TEST(code(left_holder("other", 1)) == "conflict");
-  all.push_back(make_claim_event("a", "r", "p"));
+  all.push_back(claim(2));
   BOOST_TEST(code(left_holder("p", 1)) == "conflict");
   BOOST_TEST(code(left_holder("p", 2)) == "ok");
   BOOST_TEST(is_left(left_holder("p", 2)));

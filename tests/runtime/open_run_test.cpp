@@ -3,6 +3,8 @@
 
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/running/lease.hpp"
+#include "troupe/agents/turns/recovery.hpp"
+#include "troupe/stores/sqlite/open.hpp"
 
 #include "locations.hpp"
 #include "pause_fixture.hpp"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -167,6 +170,84 @@ BOOST_DATA_TEST_CASE(a_run_is_left_and_recovered_again_in_one_process,
   own.shut_down().value();
   // The end of the last one has closed it.
   BOOST_TEST(on.seen().empty());
+}
+
+namespace {
+
+/// A file that is put back to an earlier state while runtimes use it.
+class restored_file {
+public:
+  runtime_options options() const {
+    runtime_options chosen;
+    chosen.append_wait_max = {};
+    chosen.store = "sqlite:" + file().string();
+    return chosen;
+  }
+
+  // No runtime writes meanwhile.
+  void copy() const {
+    for (const auto* end : {"", "-wal"})
+      std::filesystem::copy_file(file().string() + end,
+                                 copied().string() + end);
+    open_sqlite_store(copied()).value()->close().value();
+  }
+
+  void remove() const {
+    for (const auto* end : {"", "-wal", "-shm"})
+      std::filesystem::remove(file().string() + end);
+  }
+
+  void put_back() const { std::filesystem::rename(copied(), file()); }
+
+private:
+  std::filesystem::path file() const { return folder_.path() / "s.db"; }
+
+  std::filesystem::path copied() const { return folder_.path() / "copy.db"; }
+
+  const temporary_folder folder_;
+};
+
+} // namespace
+
+// The copy has the run open, which then ends. The process that has executed it
+// lives on, and may notice that the file is removed before the copy is there.
+BOOST_DATA_TEST_CASE(a_run_that_a_restore_has_opened_again_is_left,
+                     data::make({0, 1}) * data::make({false, true}),
+                     recoveries,
+                     notices_removal) {
+  const restored_file at;
+  pause_fixture runner(at.options());
+  runtime_fixture other(at.options());
+  const auto seen
+    = [&other] { return other.runtime.unfinished("press").get().value(); };
+  const auto model = std::make_shared<held_model>();
+  auto started = runner.runtime.run(asks("waits", model), runner.key, "go");
+  model->asked.await(1);
+  const auto id = started.invocation_id();
+  for (int left = 0; left < recoveries; ++left) {
+    started.leave();
+    static_cast<void>(started.wait().get());
+    started = runner.runtime.recover(asks("waits", model), runner.key, id);
+    model->asked.await(static_cast<std::size_t>(left) + 2);
+  }
+  at.copy();
+  model->answer("done");
+  BOOST_TEST(code_of(started.wait().get()) == "ok");
+  while (!seen().empty())
+    std::this_thread::yield();
+  at.remove();
+  if (notices_removal)
+    BOOST_TEST(code_of(runner.sessions().get(runner.key).get()) == "not_found");
+  at.put_back();
+  const auto elsewhere = runner.open("elsewhere");
+  runner.sessions().append_event(elsewhere, change({{"news", 1}})).value();
+  // By the lease it would be free in the end, too, under its old name.
+  while (!seen().at(0).is_free)
+    std::this_thread::yield();
+  BOOST_TEST(is_left(seen().at(0).holder));
+  auto again = other.runtime.recover(says("waits", "done"), runner.key, id);
+  BOOST_TEST(code_of(again.wait().get()) == "ok");
+  BOOST_TEST(seen().empty());
 }
 
 BOOST_DATA_TEST_CASE(a_run_that_was_cancelled_is_not_left,

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_crash_under_durable_loses_nothing) {
     BOOST_TEST(one.append(here, counting("d")) == "ok");
     BOOST_TEST(one.state(here) == counted(4));
   }
-  told.check("");
+  told.check({});
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_log_is_not_shown) {

@@ -77,8 +77,8 @@ BOOST_FIXTURE_TEST_CASE(a_removed_file_leaves_no_false_answer, watched_file) {
                  boost::test_tools::per_element());
     }
   }
-  of_one.check("2 commits");
-  of_other.check("1 commit ");
+  of_one.check({"2 commits", "a file has appeared"});
+  of_other.check({"1 commit "});
   const auto stored = open_store(url, {.read_only = true}).value();
   BOOST_TEST(stored->check({}).value().empty());
 }

@@ -182,8 +182,8 @@ void verdict::replay_append(const store_change& change, session_model& model) {
 }
 
 // The id of a write is stored with it, in a reserved key. One of the calls with
-// this id and key must have the same effect in the model. (Two calls may give one
-// id to writes of different keys.)
+// this id and key must have the same effect in the model. (Two calls may give
+// one id to writes of different keys.)
 void verdict::replay_write(const store_change& change, session_model& model) {
   const auto where = change.owner.where();
   const auto share = change.event->actions.state_delta.share(where);
