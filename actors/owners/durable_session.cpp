@@ -456,10 +456,6 @@ bool durable_session::start_remove(std::unique_ptr<remove> removal) {
       queue_.push_front(std::move(removal));
       return false;
     }
-    // The session's end is durable only with the user's removal. Later letters
-    // therefore wait for that at the app.
-    successor_ = ref(parent().app());
-    goes_with_user_ = true;
     finish_remove(std::move(removal));
     return false;
   }
@@ -483,11 +479,14 @@ bool durable_session::start_remove(std::unique_ptr<remove> removal) {
   return false;
 }
 
+// The end of a session that goes with its user is durable only with the removal
+// of the user. Later letters therefore wait for that at the app.
 void durable_session::finish_remove(std::unique_ptr<remove> removal) {
-  end(*removal);
-  if (removal->for_user_removal)
-    return parent().tell(std::move(removal));
+  goes_with_user_ = removal->for_user_removal;
   successor_ = ref(parent().app());
+  end(*removal);
+  if (goes_with_user_)
+    return parent().tell(std::move(removal));
   removal_ = std::move(removal);
   is_removed_ = true;
 }
