@@ -18,7 +18,7 @@ using namespace troupe::testing;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
-BOOST_AUTO_TEST_SUITE(cancelling, *boost::unit_test::timeout(150))
+BOOST_AUTO_TEST_SUITE(cancelling, *boost::unit_test::timeout(600))
 
 namespace {
 
