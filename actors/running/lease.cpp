@@ -47,6 +47,10 @@ result<std::vector<open_run>> list_session(store& kept,
                                            const session_key& key) {
   run_query query;
   query.session = key;
+  return list_all_runs(kept, std::move(query));
+}
+
+result<std::vector<open_run>> list_all_runs(store& kept, run_query query) {
   std::vector<open_run> found;
   while (true) {
     auto page = kept.list_runs(query);

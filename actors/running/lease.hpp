@@ -28,6 +28,10 @@ bool is_free(const open_run& listed,
              const std::string& own,
              std::chrono::nanoseconds lease);
 
+/// Returns all open runs that the query asks for, page by page, the oldest
+/// first. Fails like `store::list_runs`. Blocks.
+result<std::vector<open_run>> list_all_runs(store& kept, run_query query);
+
 /// Returns all open runs of a session, the oldest first. Fails like
 /// `store::list_runs`. Blocks.
 result<std::vector<open_run>> list_session(store& kept, const session_key& key);

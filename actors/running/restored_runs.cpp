@@ -1,11 +1,11 @@
 #include "troupe/actors/running/restored_runs.hpp"
 
 #include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/running/lease.hpp"
 #include "troupe/agents/turns/recovery.hpp"
 
 #include <algorithm>
-#include <string>
-#include <vector>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -14,26 +14,8 @@ namespace {
 constexpr std::size_t runs_page = 1'000;
 constexpr std::uint64_t events_page = 1'000;
 
-result<std::vector<open_run>> list_own(store& kept, const std::string& holder) {
-  run_query query;
-  query.limit = runs_page;
-  std::vector<open_run> found;
-  while (true) {
-    auto page = kept.list_runs(query);
-    if (!page)
-      return page.error();
-    const bool is_last = page->size() < runs_page;
-    if (!is_last)
-      query.behind = position_of(page->back());
-    for (auto& each : *page)
-      if (each.holder == holder)
-        found.push_back(std::move(each));
-    if (is_last)
-      return found;
-  }
-}
-
-// Returns the number of the run's newest claim; 0 if there is none.
+// Returns the number in the run's newest claim, which counts its recoveries; 0
+// if there is none.
 result<std::uint64_t> count_recoveries(store& kept, const open_run& listed) {
   const auto session
     = kept.load_session(listed.key, {.events_max = 0, .ids_max = 0});
@@ -58,13 +40,15 @@ result<std::uint64_t> count_recoveries(store& kept, const open_run& listed) {
 } // namespace
 
 result<void> leave_restored_runs(store& kept, setup& shared) {
-  const auto listed = list_own(kept, shared.holder_id);
+  run_query query;
+  query.limit = runs_page;
+  const auto listed = list_all_runs(kept, std::move(query));
   if (!listed)
     return listed.error();
   result<void> outcome;
   for (const auto& each : *listed) {
     // The queue checks this again before it writes.
-    if (shared.has_run(each.invocation_id))
+    if (each.holder != shared.holder_id || shared.has_run(each.invocation_id))
       continue;
     const auto recoveries = count_recoveries(kept, each);
     if (recoveries)

@@ -25,8 +25,9 @@ namespace troupe {
 
 namespace {
 
-// A load of owners takes longer than that of a file, so turns are longer.
-// A look is a question to the server.
+// Each turn begins with a load of the owners, which takes longer than from a
+// file. A shorter span keeps the waits of the others short. A look is a
+// question to the server.
 constexpr turn_limits postgres_turns{.span = std::chrono::milliseconds(6),
                                      .look = std::chrono::milliseconds(10)};
 

@@ -613,8 +613,8 @@ result<bool> add_past(past_reader& reader,
 
 namespace {
 
-// Loads a user or an app, from a known state on if the log still has what
-// follows it.
+// Loads a user or an app. Begins with the known state if the log still has all
+// later changes.
 result<std::optional<loaded_scope>>
 load_owner_from(postgres_connection& connection,
                 postgres_history& history,

@@ -41,7 +41,7 @@ std::int64_t byte_of(const owner_name& owner) {
   return id_hash(owner.app + '\0' + owner.user);
 }
 
-// Returns true for an empty regular file: any other is that of somebody else.
+// Returns true for an empty regular file. Another file is not a queue.
 bool is_line(const std::filesystem::path& path) noexcept {
   struct stat found = {};
   return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode)
@@ -110,7 +110,7 @@ bool turn_file::enter(std::span<const owner_name> wanted,
   return true;
 }
 
-// A line that nobody has entered has no file.
+// If no process has entered the queue, there is no file.
 bool turn_file::is_wanted(std::span<const owner_name> owners) {
   if (!is_line(path_) || !open())
     return false;

@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_session_loads_if_it_has_moved_too) {
              == json({{"n", 8}, {"user:n", 9}, {"app:n", 9}}));
 }
 
-// The failed load does not know what the other process has appended.
+// The load that fails would have shown the event of the other process.
 BOOST_AUTO_TEST_CASE(a_session_does_not_go_back_after_a_failed_load) {
   fixture with;
   const auto codes = with.append(3, [&] {
