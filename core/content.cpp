@@ -45,18 +45,17 @@ json to_json(const part& said) {
 // Parses a function call or a function response: an id, a name, one object, and
 // further fields.
 template <class Function>
-result<Function> function_from_json(const json& data,
-                                    std::string_view field,
-                                    value Function::*object) {
-  auto reader = wire_reader::open(data, field);
+result<Function>
+function_from_json(json data, std::string_view field, value Function::*object) {
+  auto reader = wire_reader::open(std::move(data), field);
   if (!reader)
     return reader.error();
   Function made;
   reader->take("id", made.id);
   reader->take("name", made.name);
-  const auto* held
+  auto* held
     = reader->take(field == "functionCall" ? "args" : "response", kind::object);
-  made.*object = held != nullptr ? *held : json::object();
+  made.*object = held != nullptr ? std::move(*held) : json::object();
   if (made.name.empty())
     reader->fail("'name' is missing");
   auto rest = std::move(*reader).rest();
@@ -66,19 +65,19 @@ result<Function> function_from_json(const json& data,
   return made;
 }
 
-result<part> part_from_json(const json& data) {
-  auto reader = wire_reader::open(data, "part");
+result<part> part_from_json(json data) {
+  auto reader = wire_reader::open(std::move(data), "part");
   if (!reader)
     return reader.error();
   part made;
   bool known = false;
-  if (const auto* words = reader->take("text", kind::string)) {
-    made.body = words->get<std::string>();
+  if (auto* words = reader->take("text", kind::string)) {
+    made.body = std::move(words->get_ref<std::string&>());
     known = true;
   }
-  if (const auto* call = reader->take("functionCall", kind::object)) {
-    auto parsed
-      = function_from_json(*call, "functionCall", &function_call::args);
+  if (auto* call = reader->take("functionCall", kind::object)) {
+    auto parsed = function_from_json(
+      std::move(*call), "functionCall", &function_call::args);
     if (!parsed)
       return parsed.error();
     if (known)
@@ -86,9 +85,9 @@ result<part> part_from_json(const json& data) {
     made.body = std::move(*parsed);
     known = true;
   }
-  if (const auto* answer = reader->take("functionResponse", kind::object)) {
+  if (auto* answer = reader->take("functionResponse", kind::object)) {
     auto parsed = function_from_json(
-      *answer, "functionResponse", &function_response::response);
+      std::move(*answer), "functionResponse", &function_response::response);
     if (!parsed)
       return parsed.error();
     if (known)
@@ -145,15 +144,15 @@ json to_json(const content& said) {
   return shown;
 }
 
-result<content> content_from_json(const json& data) {
-  auto reader = wire_reader::open(data, "content");
+result<content> content_from_json(json data) {
+  auto reader = wire_reader::open(std::move(data), "content");
   if (!reader)
     return reader.error();
   content made;
   reader->take("role", made.role);
-  if (const auto* parts = reader->take("parts", kind::array))
-    for (const auto& element : *parts) {
-      auto parsed = part_from_json(element);
+  if (auto* parts = reader->take("parts", kind::array))
+    for (auto& element : *parts) {
+      auto parsed = part_from_json(std::move(element));
       if (!parsed)
         return parsed.error();
       made.parts.push_back(std::move(*parsed));

@@ -179,6 +179,6 @@ json to_json(const content& said);
 
 /// Parses the wire form, camelCase or snake_case. Fails with
 /// `errc::invalid_argument`.
-result<content> content_from_json(const json& data);
+result<content> content_from_json(json data);
 
 } // namespace troupe

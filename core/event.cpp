@@ -132,8 +132,8 @@ json to_json(const event_actions& actions) {
   return shown;
 }
 
-result<event_actions> actions_from_json(const json& data) {
-  auto reader = wire_reader::open(data, "actions");
+result<event_actions> actions_from_json(json data) {
+  auto reader = wire_reader::open(std::move(data), "actions");
   if (!reader)
     return reader.error();
   event_actions made;
@@ -305,8 +305,8 @@ json to_json(const event& said) {
   return shown;
 }
 
-result<event> event_from_json(const json& data) {
-  auto reader = wire_reader::open(data, "event");
+result<event> event_from_json(json data) {
+  auto reader = wire_reader::open(std::move(data), "event");
   if (!reader)
     return reader.error();
   event made;
@@ -316,14 +316,14 @@ result<event> event_from_json(const json& data) {
   reader->take("branch", made.branch);
   reader->take("partial", made.partial);
   take_timestamp(*reader, made.timestamp);
-  if (const auto* said = reader->take("content", kind::object)) {
-    auto parsed = content_from_json(*said);
+  if (auto* said = reader->take("content", kind::object)) {
+    auto parsed = content_from_json(std::move(*said));
     if (!parsed)
       return parsed.error();
     made.content = std::move(*parsed);
   }
-  if (const auto* actions = reader->take("actions", kind::object)) {
-    auto parsed = actions_from_json(*actions);
+  if (auto* actions = reader->take("actions", kind::object)) {
+    auto parsed = actions_from_json(std::move(*actions));
     if (!parsed)
       return parsed.error();
     made.actions = std::move(*parsed);

@@ -138,7 +138,7 @@ json to_json(const event& said);
 /// and of `actions` are kept. A timestamp is in seconds, in milliseconds (above
 /// the year 9999 in seconds), or RFC 3339 text. Fails with
 /// `errc::invalid_argument`, naming the field.
-result<event> event_from_json(const json& data);
+result<event> event_from_json(json data);
 
 /// Checks the rules for every event: UTF-8, finite numbers, depth, and sizes.
 /// Returns the size in bytes. Fails with `errc::invalid_argument` or

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace troupe {
 
@@ -51,16 +53,24 @@ std::string to_camel_case(std::string_view name) {
   return camel;
 }
 
-result<wire_reader> wire_reader::open(const json& data, std::string_view what) {
+result<wire_reader> wire_reader::open(json data, std::string_view what) {
   if (!data.is_object())
     return error(
       errc::invalid_argument,
       fmt::format("{} must be an object, not a {}", what, data.type_name()));
   wire_reader reader;
   reader.what_ = what;
+  auto& fields = data.get_ref<json::object_t&>();
+  // The usual object is in camelCase already.
+  if (std::ranges::none_of(fields, [](const auto& field) {
+        return field.first.find('_') != std::string::npos;
+      })) {
+    reader.fields_ = std::move(data);
+    return reader;
+  }
   reader.fields_ = json::object();
-  for (const auto& [name, field] : data.get_ref<const json::object_t&>())
-    if (!reader.fields_.emplace(to_camel_case(name), field).second)
+  for (auto& [name, field] : fields)
+    if (!reader.fields_.emplace(to_camel_case(name), std::move(field)).second)
       return error(
         errc::invalid_argument,
         fmt::format("{} has the field '{}' in two spellings", what, name));
@@ -72,7 +82,7 @@ void wire_reader::fail(std::string why) {
     reason_ = fmt::format("{}: {}", what_, why);
 }
 
-const json* wire_reader::take_any(std::string_view name) {
+json* wire_reader::take_any(std::string_view name) {
   const auto found = fields_.find(name);
   if (found == fields_.end())
     return nullptr;
@@ -81,8 +91,8 @@ const json* wire_reader::take_any(std::string_view name) {
   return taken_.is_null() ? nullptr : &taken_;
 }
 
-const json* wire_reader::take(std::string_view name, json::value_t type) {
-  const auto* field = take_any(name);
+json* wire_reader::take(std::string_view name, json::value_t type) {
+  auto* field = take_any(name);
   if (field == nullptr || is_of(*field, type))
     return field;
   fail(fmt::format(
@@ -91,8 +101,8 @@ const json* wire_reader::take(std::string_view name, json::value_t type) {
 }
 
 void wire_reader::take(std::string_view name, std::string& target) {
-  if (const auto* field = take(name, json::value_t::string))
-    target = field->get_ref<const std::string&>();
+  if (auto* field = take(name, json::value_t::string))
+    target = std::move(field->get_ref<std::string&>());
 }
 
 void wire_reader::take(std::string_view name, bool& target) {

@@ -21,13 +21,13 @@ public:
   /// `what` names the object in errors, for example `"event"`. Fails with
   /// `errc::invalid_argument` if `data` is not an object or has a field in both
   /// spellings.
-  static result<wire_reader> open(const json& data, std::string_view what);
+  static result<wire_reader> open(json data, std::string_view what);
 
-  /// Returns the field; null if it is absent or null. A field of another type
-  /// than `type` makes the reader fail. The pointer is valid until the next
-  /// call.
-  const json* take(std::string_view name, json::value_t type);
-  const json* take_any(std::string_view name);
+  /// Returns the field, which may be moved from; null if it is absent or null.
+  /// A field of another type than `type` makes the reader fail. The pointer is
+  /// valid until the next call.
+  json* take(std::string_view name, json::value_t type);
+  json* take_any(std::string_view name);
 
   /// Copies the field into `target`; does nothing if the field is absent.
   void take(std::string_view name, std::string& target);

@@ -1,8 +1,10 @@
 #include "troupe/stores/shared/stored_event.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -22,8 +24,7 @@ bool needs_escapes(std::string_view text) noexcept {
   });
 }
 
-// Writes JSON text directly into one string. Building JSON objects first would
-// cost more than the rest of a commit.
+// Writes JSON text into one string.
 class text_writer {
 public:
   explicit text_writer(std::string& target) : target_(target) {}
@@ -39,14 +40,6 @@ public:
     target_ += '"';
     target_ += text;
     target_ += '"';
-  }
-
-  // `key` must need no escapes.
-  void field(std::string_view key, std::string_view text) {
-    raw(",\"");
-    raw(key);
-    raw("\":");
-    quoted(text);
   }
 
   void data(const json& held) {
@@ -108,78 +101,149 @@ private:
   bool valid_ = true;
 };
 
-bool is_plain(const event& said) noexcept {
-  const auto& actions = said.actions;
-  return said.extra.is_null() && actions.extra.is_null()
-         && actions.artifact_delta.empty() && actions.transfer_to_agent.empty()
-         && !actions.escalate && !actions.skip_summarization && !said.partial
-         && said.long_running_tool_ids.empty()
-         && std::ranges::all_of(said.content.parts, [](const part& each) {
-              return each.text() != nullptr && each.extra.is_null();
-            });
-}
+// Writes one object with names that need no escapes.
+class object_writer {
+public:
+  explicit object_writer(text_writer& out) : out_(out) { out_.raw("{"); }
 
-void encode(const std::vector<applied_operation>& applied, text_writer& out) {
-  out.raw(R"(,"actions":{"appliedOps":[)");
-  bool first = true;
-  for (const auto& done : applied) {
-    out.raw(first ? "{\"op\":" : ",{\"op\":");
-    out.quoted(to_string(done.kind));
-    out.field("key", join_key(done.where, done.name));
-    for (const auto& [name, held] :
-         {std::pair("value", &done.operand), std::pair("former", &done.former)})
-      if (!held->is_null()) {
-        out.raw(fmt::format(",\"{}\":", name));
-        out.data(held->data());
-      }
-    out.raw("}");
-    first = false;
+  void text(std::string_view name, std::string_view held) {
+    add(name);
+    out_.quoted(held);
   }
-  out.raw("]}");
-}
 
-// Encodes the usual event, which has only ids, an author, text and operations.
-result<void> encode_plain(const event& said, std::string& body) {
-  text_writer out(body);
-  out.raw("{\"author\":");
-  out.quoted(said.author);
-  if (!said.invocation_id.empty())
-    out.field("invocationId", said.invocation_id);
-  if (!said.branch.empty())
-    out.field("branch", said.branch);
-  if (!said.content.empty()) {
-    out.raw(R"(,"content":{"parts":[)");
-    bool first = true;
-    for (const auto& each : said.content.parts) {
-      out.raw(first ? "{\"text\":" : ",{\"text\":");
-      out.quoted(*each.text());
-      out.raw(each.thought ? ",\"thought\":true}" : "}");
-      first = false;
+  void data(std::string_view name, const json& held) {
+    add(name);
+    out_.data(held);
+  }
+
+  void raw(std::string_view name, std::string_view held) {
+    add(name);
+    out_.raw(held);
+  }
+
+  // Begins a member, whose value the caller writes next.
+  void add(std::string_view name) {
+    out_.raw(names_.empty() ? "\"" : ",\"");
+    out_.raw(name);
+    out_.raw("\":");
+    names_.push_back(name);
+  }
+
+  // Writes the fields of an object but for those that were written before, and
+  // those of `left_out`.
+  void rest(const value& fields,
+            std::initializer_list<std::string_view> left_out = {}) {
+    if (fields.is_null())
+      return;
+    bool is_first = names_.empty();
+    for (const auto& [name, held] : fields->get_ref<const json::object_t&>()) {
+      if (std::ranges::find(names_, name) != names_.end()
+          || std::ranges::find(left_out, name) != left_out.end())
+        continue;
+      out_.raw(std::exchange(is_first, false) ? "" : ",");
+      out_.quoted(name);
+      out_.raw(":");
+      out_.data(held);
     }
-    out.raw("]");
-    if (!said.content.role.empty())
-      out.field("role", said.content.role);
-    out.raw("}");
   }
-  if (!said.actions.applied.empty())
-    encode(said.actions.applied, out);
-  out.raw("}");
-  return out.finish();
+
+  void close() { out_.raw("}"); }
+
+private:
+  text_writer& out_;
+  boost::container::small_vector<std::string_view, 12> names_;
+};
+
+void write(const std::vector<applied_operation>& applied, text_writer& out) {
+  out.raw("[");
+  for (const auto& done : applied) {
+    out.raw(&done == &applied.front() ? "" : ",");
+    object_writer shown(out);
+    shown.text("op", to_string(done.kind));
+    shown.text("key", join_key(done.where, done.name));
+    if (!done.operand.is_null())
+      shown.data("value", done.operand.data());
+    if (!done.former.is_null())
+      shown.data("former", done.former.data());
+    shown.close();
+  }
+  out.raw("]");
 }
 
-result<void> encode_any(const event& said, std::string& body) {
-  auto bare = said;
-  bare.actions.state_delta = {};
-  try {
-    auto shown = to_json(bare);
-    shown.erase("id");
-    shown.erase("timestamp");
-    shown["actions"].erase("stateDelta");
-    body = shown.dump();
-  } catch (const json::exception&) {
-    return not_text();
+void write(const content& said, text_writer& out) {
+  if (std::ranges::any_of(said.parts, [](const part& each) {
+        return each.text() == nullptr || !each.extra.is_null();
+      })) {
+    out.data(to_json(said));
+    return;
   }
-  return {};
+  object_writer shown(out);
+  shown.add("parts");
+  out.raw("[");
+  for (const auto& each : said.parts) {
+    out.raw(&each == &said.parts.front() ? "" : ",");
+    object_writer text(out);
+    text.text("text", *each.text());
+    if (each.thought)
+      text.raw("thought", "true");
+    text.close();
+  }
+  out.raw("]");
+  if (!said.role.empty())
+    shown.text("role", said.role);
+  shown.close();
+}
+
+void write(const event_actions& actions, text_writer& out) {
+  object_writer shown(out);
+  if (!actions.applied.empty()) {
+    shown.add("appliedOps");
+    write(actions.applied, out);
+  }
+  if (!actions.artifact_delta.empty())
+    shown.data("artifactDelta", actions.artifact_delta);
+  if (!actions.transfer_to_agent.empty())
+    shown.text("transferToAgent", actions.transfer_to_agent);
+  if (actions.escalate)
+    shown.raw("escalate", "true");
+  if (actions.skip_summarization)
+    shown.raw("skipSummarization", "true");
+  shown.rest(actions.extra, {"stateDelta", "artifactDelta", "artifact_delta"});
+  shown.close();
+}
+
+bool has_stored_actions(const event_actions& actions) noexcept {
+  return !actions.applied.empty() || !actions.artifact_delta.empty()
+         || !actions.transfer_to_agent.empty() || actions.escalate
+         || actions.skip_summarization || !actions.extra.is_null();
+}
+
+// Writes the text directly. An object of JSON first would cost more than the
+// rest of a commit.
+result<void> encode_body(const event& said, std::string& body) {
+  text_writer out(body);
+  object_writer shown(out);
+  shown.text("author", said.author);
+  if (!said.invocation_id.empty())
+    shown.text("invocationId", said.invocation_id);
+  if (!said.branch.empty())
+    shown.text("branch", said.branch);
+  if (!said.content.empty()) {
+    shown.add("content");
+    write(said.content, out);
+  }
+  if (has_stored_actions(said.actions)) {
+    shown.add("actions");
+    write(said.actions, out);
+  }
+  if (!said.long_running_tool_ids.empty())
+    shown.data("longRunningToolIds", said.long_running_tool_ids);
+  if (said.partial)
+    shown.raw("partial", "true");
+  shown.rest(said.extra,
+             {"id", "timestamp", "actions", "invocationId", "invocation_id"});
+  shown.close();
+  return out.finish();
 }
 
 // Collects an object's keys in the order of the text, because nlohmann sorts
@@ -238,8 +302,7 @@ result<void> encode(const event& said, stored_event& target) {
   target.body.clear();
   if (!is_utf8(said.id))
     return not_text();
-  auto written = is_plain(said) ? encode_plain(said, target.body)
-                                : encode_any(said, target.body);
+  auto written = encode_body(said, target.body);
   return written ? encode(said.actions.state_delta, target.delta) : written;
 }
 
@@ -289,10 +352,10 @@ result<value> decode_value(std::string_view text) {
 }
 
 result<event> decode(const stored_event_view& columns) {
-  const auto parsed = json::parse(columns.body, nullptr, false);
+  auto parsed = json::parse(columns.body, nullptr, false);
   if (parsed.is_discarded())
     return unreadable(fmt::format("event '{}'", columns.id));
-  auto made = event_from_json(parsed);
+  auto made = event_from_json(std::move(parsed));
   if (!made)
     return error(errc::corrupt,
                  fmt::format("stored event '{}' does not read back: {}",

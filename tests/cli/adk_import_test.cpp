@@ -485,7 +485,7 @@ BOOST_FIXTURE_TEST_CASE(memory_is_that_of_the_longest_session, adk_database) {
     BOOST_TEST(contains(each.errors, "session shop/ann/s1 already exists"),
                each.errors);
   // All sessions have 48 MB of text.
-  BOOST_TEST(all.memory_max < one.memory_max + (std::size_t{12} << 20U));
+  BOOST_TEST(all.memory_max < one.memory_max + (std::size_t{16} << 20U));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_session_of_100000_events_is_imported_from_adk,
