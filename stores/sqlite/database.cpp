@@ -361,6 +361,23 @@ std::int64_t sqlite_database::number(std::string_view sql) const {
   return found.next() ? found.integer(0) : 0;
 }
 
+void sqlite_database::reserve_log(std::uint64_t bytes) const noexcept {
+  sqlite3_file* log = nullptr;
+  if (sqlite3_file_control(connection(),
+                           "main",
+                           SQLITE_FCNTL_JOURNAL_POINTER,
+                           static_cast<void*>(&log))
+        != SQLITE_OK
+      || log == nullptr || log->pMethods == nullptr)
+    return;
+  // A file without a chunk size ignores the hint.
+  int chunk = 1 << 16;
+  auto size = static_cast<sqlite3_int64>(bytes);
+  if (log->pMethods->xFileControl(log, SQLITE_FCNTL_CHUNK_SIZE, &chunk)
+      == SQLITE_OK)
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_SIZE_HINT, &size);
+}
+
 error sqlite_database::failure(std::string_view attempt) const {
   return sqlite_failure(connection(), attempt);
 }

@@ -129,6 +129,10 @@ public:
   /// Returns the first column of the first row; 0 if there is no row.
   std::int64_t number(std::string_view sql) const;
 
+  /// Extends the file of the write-ahead log to `bytes`, unless it is larger.
+  /// Failures are ignored. Only inside a transaction that writes.
+  void reserve_log(std::uint64_t bytes) const noexcept;
+
   /// Calls `act` again while SQLite answers that the file is locked, since it
   /// does not wait for every lock itself. Returns false after `lock_timeout`.
   bool retry_while_locked(const std::function<void()>& act) const;

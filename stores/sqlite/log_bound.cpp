@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 #include <thread>
+#include <utility>
 
 namespace troupe {
 
@@ -15,6 +16,12 @@ using std::chrono::steady_clock;
 
 // SQLite's default page size, which the layout keeps.
 constexpr std::uint64_t page_size = 4'096;
+
+// Space is reserved in steps of so many bytes, a page and its header of 24
+// bytes for each frame. The file ends between one and two steps behind the last
+// frame.
+constexpr std::uint64_t step_bytes = std::uint64_t{1} << 20U;
+constexpr std::uint64_t frame_bytes = page_size + 24;
 
 // Longer than a load of this process takes, so that its own readers end in
 // time.
@@ -37,6 +44,23 @@ bool try_restart(const sqlite_database& writer) {
 }
 
 } // namespace
+
+// Only a durable store waits for syncs.
+sqlite_log_space::sqlite_log_space(const sqlite_settings& settings) noexcept
+  : bytes_max_(settings.options.durability == durability::durable
+                 ? settings.options.log_bytes_max.value_or(UINT64_MAX)
+                 : 0) {}
+
+void sqlite_log_space::extend(const sqlite_database& writer,
+                              int frames) noexcept {
+  const auto step
+    = static_cast<std::uint64_t>(std::max(frames, 0)) * frame_bytes / step_bytes
+      + 2;
+  // After a restart the file may have been cut to nothing.
+  if (step == std::exchange(step_, step) || step * step_bytes > bytes_max_)
+    return;
+  writer.reserve_log(step * step_bytes);
+}
 
 int warned_frames(const sqlite_settings& settings) noexcept {
   const auto bound = settings.options.log_bytes_max;

@@ -1,5 +1,6 @@
-// Handles a write-ahead log that a reader keeps from restarting: by a warning
-// and by a limit.
+// Handles the size of a write-ahead log: space that is reserved ahead of the
+// commits, and a warning and a limit for a log that a reader keeps from
+// restarting.
 //
 // The log restarts once all of its frames are copied to the database file and
 // no connection reads from it. A connection that keeps reading an old state,
@@ -14,6 +15,26 @@
 #include <string>
 
 namespace troupe {
+
+/// Reserves space in the file of the log ahead of the commits. A sync of a file
+/// that grows takes about twice as long as one of a file that does not. Used by
+/// one thread.
+class sqlite_log_space {
+public:
+  explicit sqlite_log_space(const sqlite_settings& settings) noexcept;
+
+  /// Extends the file if few frames would still fit. `frames` is the number of
+  /// frames after the last commit; 0 if the connection has not written yet. On
+  /// a failure, as with a full disk, the file grows with the commits.
+  ///
+  /// Requires that `writer` is in a transaction that writes: SQLite extends a
+  /// file by writing to its end, where another process could have put frames.
+  void extend(const sqlite_database& writer, int frames) noexcept;
+
+private:
+  const std::uint64_t bytes_max_; // 0: nothing is reserved.
+  std::uint64_t step_ = 0;        // Steps for which space is reserved.
+};
 
 /// Number of frames (one page each) that a reader may hold back before a
 /// warning.

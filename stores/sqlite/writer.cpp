@@ -89,7 +89,8 @@ sqlite_writer::sqlite_writer(sqlite_shared& shared)
     add_removal_(database_.prepare("INSERT INTO removals VALUES(?1,?2,?3,?4)")),
     removals_behind_(
       database_.prepare("SELECT app,user,session FROM removals WHERE log>?1")),
-    data_version_(database_.prepare("PRAGMA data_version")) {
+    data_version_(database_.prepare("PRAGMA data_version")),
+    log_space_(shared.settings) {
   sqlite3_wal_hook(
     database_.connection(),
     [](void* frames, sqlite3*, const char*, int count) {
@@ -277,6 +278,8 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
     log_.mark(mark.row, mark.mark);
   folded_ = fold_.work(rows, folded_);
   purge_.work(purge_rows, folded_);
+  // With the lock for writing, so that no other process writes to the log now.
+  log_space_.extend(database_, log_frames_);
   writing.commit();
   // SQLite reports success for a commit into a file that was removed meanwhile,
   // so the path is checked again before the commit is acknowledged.

@@ -154,6 +154,7 @@ private:
   bool waits_for_disk_ = true;
   std::int64_t folded_ = 0;
   int log_frames_ = 0;
+  sqlite_log_space log_space_;
   std::optional<sqlite_watch> watch_; // Set once the file has been read.
 
   // State of the running commit.

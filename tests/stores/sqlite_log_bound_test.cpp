@@ -8,8 +8,12 @@
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
@@ -17,6 +21,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -57,10 +62,11 @@ class filling_store {
 public:
   explicit filling_store(
     std::optional<std::uint64_t> log_bytes_max,
-    std::function<void()> on_warning = [] {})
+    std::function<void()> on_warning = [] {},
+    durability kept = durability::none)
     : store_(detail::open_sqlite_store(
                {.file = file(),
-                .options = {.durability = durability::none,
+                .options = {.durability = kept,
                             .on_warning =
                               [this, on_warning](const auto& warning) {
                                 {
@@ -129,7 +135,100 @@ private:
   std::uint64_t count_ = 0;
 };
 
+filling_store durable_store(std::optional<std::uint64_t> log_bytes_max = {}) {
+  return filling_store(
+    log_bytes_max, [] {}, durability::durable);
+}
+
+// Makes each attempt of SQLite to reserve space fail, as on a full disk: some
+// builds allocate it, others write single bytes. No thread may use SQLite while
+// it is constructed or destroyed.
+class refused_reservations {
+public:
+  refused_reservations() {
+    for (const auto& [name, call] : calls)
+      BOOST_REQUIRE(unix_->xSetSystemCall(unix_, name, call) == SQLITE_OK);
+  }
+
+  refused_reservations(const refused_reservations&) = delete;
+  refused_reservations& operator=(const refused_reservations&) = delete;
+
+  ~refused_reservations() {
+    for (const auto& [name, call] : calls)
+      unix_->xSetSystemCall(unix_, name, nullptr);
+  }
+
+  std::size_t count() const noexcept { return count_; }
+
+private:
+  static int allocate(int, off_t, off_t) {
+    ++count_;
+    return ENOSPC;
+  }
+
+  // The index of the log also grows by single bytes.
+  static bool is_log(int file) {
+    const auto path
+      = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", file));
+    return path.string().ends_with("-wal");
+  }
+
+  static ssize_t
+  write(int file, const void* bytes, std::size_t size, off_t at) {
+    if (size != 1 || !is_log(file))
+      return ::pwrite(file, bytes, size, at);
+    ++count_;
+    errno = ENOSPC;
+    return -1;
+  }
+
+  static inline const std::array<std::pair<const char*, sqlite3_syscall_ptr>, 3>
+    calls{{{"fallocate", reinterpret_cast<sqlite3_syscall_ptr>(&allocate)},
+           {"pwrite", reinterpret_cast<sqlite3_syscall_ptr>(&write)},
+           {"pwrite64", reinterpret_cast<sqlite3_syscall_ptr>(&write)}}};
+  static inline std::atomic<std::size_t> count_ = 0;
+
+  sqlite3_vfs* const unix_ = sqlite3_vfs_find(nullptr);
+};
+
 } // namespace
+
+BOOST_AUTO_TEST_CASE(the_log_of_a_durable_store_has_space_ahead) {
+  auto on = durable_store();
+  BOOST_TEST(on.log_bytes() == 2 * mebibyte);
+  const stopped_reader reader(on.file()); // The log does not restart.
+  for (int count = 0; count < 40; ++count) {
+    on.append().value();
+    BOOST_TEST(on.log_bytes() % mebibyte == 0U);
+    BOOST_TEST(on.log_bytes() >= on.count() * 100'000 + mebibyte / 2);
+  }
+  BOOST_TEST(on.log_bytes() < 12 * mebibyte);
+  BOOST_TEST(on.stored() == 40U);
+}
+
+BOOST_AUTO_TEST_CASE(a_log_without_syncs_reserves_nothing) {
+  filling_store on({});
+  BOOST_TEST(on.log_bytes() < mebibyte);
+}
+
+BOOST_AUTO_TEST_CASE(space_is_reserved_within_the_bound) {
+  auto on = durable_store(3 * mebibyte);
+  BOOST_TEST(on.log_bytes() == 2 * mebibyte);
+  for (int count = 0; count < 100; ++count) {
+    on.append().value();
+    BOOST_TEST_REQUIRE(on.log_bytes() < 4 * mebibyte);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_disk_without_space_ahead_takes_commits) {
+  const refused_reservations refused;
+  auto on = durable_store();
+  for (int count = 0; count < 20; ++count)
+    on.append().value();
+  BOOST_TEST(refused.count() > 0U);
+  BOOST_TEST(on.log_bytes() % mebibyte != 0U);
+  BOOST_TEST(on.stored() == 20U);
+}
 
 BOOST_AUTO_TEST_CASE(a_log_that_a_reader_holds_back_is_warned_of_once) {
   filling_store on({});
