@@ -90,10 +90,16 @@ struct read_events : letter_of<letter_kind::read_events> {
   /// This is the second attempt. The first one found too few events, possibly
   /// because another process had removed the session.
   bool is_second = false;
-  /// If set, the letter returns no events. The store is searched from event
-  /// `last` back, page by page, for the event where a run starts to read. The
-  /// search stops when the run of `control` has left.
+  /// If set, the store is searched from event `last` back, page by page, for
+  /// the event where a run starts to read. The search stops when the run of
+  /// `control` has left. `events` has no events then.
   std::optional<history_search> search;
+  /// Of the search of a recovery, which reads all events that it passes: these
+  /// events, newest first, beginning with event `asked`. A long search leaves
+  /// out the oldest ones.
+  std::vector<event_ptr> passed = {};
+  std::uint64_t asked = 0;
+  bool keeps_passed = false;
   std::shared_ptr<const detail::run_control> control;
   /// The session's `cuts` when it asked. If `cuts` has changed, the session
   /// ignores the answer.

@@ -126,6 +126,7 @@ private:
   bool reach(std::uint64_t first);
   void fetch(std::unique_ptr<read_events> wanted);
   void receive_search(std::unique_ptr<read_events> answered);
+  void keep_passed(read_events& answered, std::uint64_t first);
   void forget_old_events();
   bool is_changing() const noexcept;
   bool continues(std::uint64_t before, const event_ptr& newest) const;

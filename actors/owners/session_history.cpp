@@ -220,6 +220,7 @@ bool durable_session::find_history_of(start_run& wanted) {
   if (!fetching_) {
     auto further = std::make_unique<read_events>();
     further->search = std::move(search);
+    further->keeps_passed = wanted.message->claims != nullptr;
     further->control = wanted.control;
     fetch(std::move(further));
   }
@@ -244,6 +245,7 @@ void durable_session::fetch(std::unique_ptr<read_events> wanted) {
   wanted->cuts = cuts_;
   wanted->owner = live();
   wanted->last = events_.before();
+  wanted->asked = wanted->last;
   wanted->oldest = trimmed_to_ + 1;
   shared().store->push(std::move(wanted));
 }
@@ -287,10 +289,23 @@ void durable_session::receive_search(std::unique_ptr<read_events> answered) {
         start != nullptr && start->control == answered->control) {
       set_start(start->history, found);
       start->searched = answered->cuts;
+      keep_passed(*answered, first_read(*start));
     }
     rest.push_back(std::move(next));
   }
   resume_waiting(std::move(rest));
+}
+
+// Keeps the events of a search from number `first` on, so that they are not
+// read again.
+void durable_session::keep_passed(read_events& answered, std::uint64_t first) {
+  auto& passed = answered.passed;
+  const auto before = events_.before();
+  if (answered.asked != before || first > before)
+    return;
+  passed.resize(std::min<std::size_t>(passed.size(), before - first + 1));
+  std::ranges::reverse(passed);
+  events_.add_older(std::exchange(passed, {}));
 }
 
 void durable_session::receive(std::unique_ptr<read_events> answered) {

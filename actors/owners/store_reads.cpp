@@ -172,6 +172,7 @@ void store_queue::start(std::unique_ptr<read_events> wanted) {
 void store_queue::search(ref<inbox_actor> asks,
                          std::unique_ptr<read_events> wanted) {
   constexpr std::uint64_t page_max = 256;
+  constexpr std::size_t passed_max = 16'384;
   read([this,
         asks = std::move(asks),
         reading = std::make_shared<std::unique_ptr<read_events>>(
@@ -195,7 +196,10 @@ void store_queue::search(ref<inbox_actor> asks,
     }
     auto& found = *done->search;
     while (done->last >= first && found.needs_more()) {
-      found.take(done->last, *(*page)[done->last - first]);
+      auto& taken = (*page)[done->last - first];
+      found.take(done->last, *taken);
+      if (done->keeps_passed && done->passed.size() < passed_max)
+        done->passed.push_back(std::move(taken));
       --done->last;
     }
     if (done->last < done->oldest && found.needs_more())

@@ -69,13 +69,16 @@ std::string_view path_in(const event& said) {
 }
 
 void set_place(event& said, const std::string& wanted, agent_step step) {
-  const auto place = std::string(without_attempt(wanted));
-  if (place.empty() && step == agent_step::body)
+  const auto place = without_attempt(wanted);
+  const bool lacks_place = !place.empty() && path_in(said).empty();
+  const bool lacks_step
+    = step != agent_step::body && fact_in(said, "step") == nullptr;
+  if (!lacks_place && !lacks_step)
     return;
   auto fields = fields_of(said);
-  if (!place.empty() && path_in(said).empty())
+  if (lacks_place)
     object_in(fields, "nodeInfo")["path"] = place;
-  if (step != agent_step::body && fact_in(said, "step") == nullptr)
+  if (lacks_step)
     object_in(object_in(fields, metadata), own)["step"]
       = std::string(step_words.at(static_cast<std::size_t>(step)));
   said.extra = std::move(fields);

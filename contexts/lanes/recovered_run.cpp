@@ -89,7 +89,13 @@ recovered_run::recovered_run(const event_slice& events,
     if (each->invocation_id == invocation && each->author != "user"
         && fact_in(*each, recovers_fact) == nullptr)
       add(each);
-  note_escalations();
+  // Most runs have none, and then no place has.
+  if (std::ranges::any_of(parts_, [](const auto& known) {
+        return std::ranges::any_of(known.second.own, [](const auto& each) {
+          return each->actions.escalate;
+        });
+      }))
+    note_escalations();
 }
 
 void recovered_run::add(const event_ptr& said) {
