@@ -166,7 +166,7 @@ void lane_actor::receive(struct cancel& wished) {
 
 task<agent_end> lane_actor::body() {
   if (start_.visit)
-    return run_node(*this, *start_.visit);
+    return run_node(*this, start_);
   return run_agent(*this,
                    start_.caller,
                    start_.which,

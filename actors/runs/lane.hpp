@@ -280,4 +280,19 @@ private:
   json caught_; // As in `caught_fact`, or null.
 };
 
+/// Continues in a later job of the lane, after the letters that it has.
+class later_await {
+public:
+  explicit later_await(lane_actor& lane) : lane_(lane) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) { lane_.post(waiting); }
+
+  void await_resume() const noexcept {}
+
+private:
+  lane_actor& lane_;
+};
+
 } // namespace troupe::actors

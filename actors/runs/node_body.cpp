@@ -232,47 +232,46 @@ bool is_workflow(const agent& which) {
 // of the state copies a part of it, so a context exists only while it is used.
 class context_source {
 public:
-  context_source(lane_actor& lane, const node_visit& which)
+  context_source(lane_actor& lane, const lane_start& start)
     : lane_(lane),
-      which_(which),
-      path_(path_of(which.at, node_of(which).name, which.visit.ordinal)),
-      place_(place_of_attempt(path_, which.attempt)),
-      key_(which.id) {}
+      start_(start),
+      which_(*start.visit),
+      path_(path_of(which_.at, node_of(which_).name, which_.visit.ordinal)),
+      place_(place_of_attempt(path_, which_.attempt)) {}
 
   node_context make() const {
     node_context::attempt_facts facts;
     facts.input = *which_.visit.input;
     facts.attempt = which_.attempt;
-    facts.key = key_;
+    facts.key = which_.id;
     facts.rewound = which_.at.rewound;
     facts.waited = which_.waited;
-    const auto& start = lane_.start();
     // A visit may also have begun in an earlier run that brought an answer.
-    facts.repeats = which_.attempt > 1 || start.from
+    facts.repeats = which_.attempt > 1 || start_.from
                     || lane_.recovered() != nullptr
                     || which_.at.run != lane_.facts().invocation_id;
     // Not movable, so it is made in its place.
     return {lane_,
             *which_.workflow,
             which_.workflow->name(),
-            start.branch,
-            start.caller,
+            start_.branch,
+            start_.caller,
             std::move(facts)};
   }
+
+  const lane_start& start() const noexcept { return start_; }
 
   const std::string& path() const noexcept { return path_; }
 
   /// The place of the attempt: agents below it stand at places of their own.
   const std::string& place() const noexcept { return place_; }
 
-  const std::string& key() const noexcept { return key_; }
-
 private:
   lane_actor& lane_;
+  const lane_start& start_;
   const node_visit& which_;
   const std::string path_;
   const std::string place_;
-  const std::string& key_;
 };
 
 // Emits the event that ends the visit. If the session has one already, from an
@@ -329,7 +328,7 @@ task<bool> end_visit(node_context& context,
 task<agent_end> run_agent_of(lane_actor& lane,
                              const node_visit& which,
                              const context_source& source) {
-  const auto& start = lane.start();
+  const auto& start = source.start();
   const auto& input = *which.visit.input;
   if (!start.from && !input.is_null() && !which.visit.is_message
       && !is_workflow(start.which)) {
@@ -380,7 +379,7 @@ task<agent_end> run_map_of(lane_actor& lane,
     co_return end;
   auto context = source.make();
   context.stand_at(source.place());
-  context.isolate(lane.start().caller->isolation_scope());
+  context.isolate(source.start().caller->isolation_scope());
   const ended_items ended(context.events(), which, items.size());
   node_work_end work;
   work.made.output = ended.outputs(which);
@@ -410,7 +409,7 @@ task<> emit_question(lane_actor& lane,
   const auto id = asked.id;
   // The context of the body may have changes, which are dropped.
   auto context = source.make();
-  context.isolate(lane.start().caller->isolation_scope());
+  context.isolate(source.start().caller->isolation_scope());
   const auto stored = co_await context.emit(
     make_question_event(which.at, source.path(), std::move(asked)));
   if (std::ranges::none_of(stored->content.parts, [&id](const part& element) {
@@ -424,8 +423,14 @@ task<> emit_question(lane_actor& lane,
 
 } // namespace
 
-task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
-  const context_source source(lane, which);
+bool runs_on_caller(const workflow_graph::node& node) noexcept {
+  const auto* function = std::get_if<node_function>(&node.work);
+  return function != nullptr && !function->is_coroutine() && !node.timeout;
+}
+
+task<agent_end> run_node(lane_actor& lane, const lane_start& start) {
+  const auto& which = *start.visit;
+  const context_source source(lane, start);
   if (work_of<std::size_t>(which) != nullptr) {
     auto end = co_await run_agent_of(lane, which, source);
     co_return end;
@@ -436,23 +441,27 @@ task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
   }
   auto context = source.make();
   context.stand_at(source.place());
-  context.isolate(lane.start().caller->isolation_scope());
-  if (const auto& from = lane.start().from) {
+  context.isolate(start.caller->isolation_scope());
+  if (const auto& from = start.from) {
     if (waits_still(*from, context.events()))
       co_return agent_end(from->escalated, from);
     context.resume(from);
   }
   node_work_end work;
-  if (const auto* function = work_of<node_function>(which))
+  if (const auto* function = work_of<node_function>(which)) {
     work = co_await call_function(context, *function, which);
-  else
-    work
-      = co_await call_tool(context, *work_of<tool>(which), which, source.key());
+    // The root lane hears of a cancellation that came meanwhile: then nothing
+    // of the function is committed.
+    if (lane.stop().stop_requested())
+      co_await later_await(lane);
+  } else {
+    work = co_await call_tool(context, *work_of<tool>(which), which, which.id);
+  }
   if (work.paused) {
     if (work.question)
       co_await emit_question(lane, which, source, std::move(*work.question));
     auto where = std::make_shared<checkpoint>(*work.paused);
-    where->key = source.key();
+    where->key = which.id;
     co_return agent_end(context.has_escalated(), std::move(where));
   }
   work.escalates = which.is_item() && context.has_escalated();

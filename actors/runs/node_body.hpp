@@ -36,9 +36,15 @@ struct node_visit {
   bool is_item() const noexcept { return at.items > 0; }
 };
 
-/// Runs the visit that `lane` was started for, or the item of a map. Throws
-/// `troupe::error` and the exceptions of user code. Returns a checkpoint if its
-/// agent, or the function or tool itself, has to wait for an answer.
-task<agent_end> run_node(lane_actor& lane, const node_visit& visit);
+/// Runs the visit or the item of a map that `start` describes, on `lane`. Only
+/// a visit for which `runs_on_caller` is true may run on another lane than one
+/// that was started with `start`. Throws `troupe::error` and the exceptions of
+/// user code. Returns a checkpoint if its agent, or the function or tool
+/// itself, has to wait for an answer. `start` must outlive the task.
+task<agent_end> run_node(lane_actor& lane, const lane_start& start);
+
+/// Returns true if the node is a function that cannot wait, and has no time
+/// limit. It uses nothing of a lane but its view and its commits.
+bool runs_on_caller(const workflow_graph::node& node) noexcept;
 
 } // namespace troupe::actors

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <utility>
@@ -26,6 +27,10 @@ namespace {
 // Number of lanes that are started at a time, before they run. Short visits of
 // a portion then end before the next lanes take memory.
 constexpr int visits_per_portion = 64;
+
+// Number of functions that run at the same time. They cannot wait, so more of
+// them would only take memory until their events are committed.
+constexpr std::size_t functions_max = 256;
 
 // Suspends until there is news about a visit, or a cancellation.
 class news_await {
@@ -42,21 +47,6 @@ private:
   node_lanes& lanes_;
 };
 
-// Continues in a later job of the lane.
-class later_await {
-public:
-  explicit later_await(lane_actor& lane) : lane_(lane) {}
-
-  bool await_ready() const noexcept { return false; }
-
-  void await_suspend(std::coroutine_handle<> waiting) { lane_.post(waiting); }
-
-  void await_resume() const noexcept {}
-
-private:
-  lane_actor& lane_;
-};
-
 // Returns true if an attempt follows attempt number `attempt`, which has
 // failed.
 bool is_retried(const node_retry& rules, std::uint64_t attempt, errc code) {
@@ -64,6 +54,21 @@ bool is_retried(const node_retry& rules, std::uint64_t attempt, errc code) {
          && (rules.codes.empty()
              || std::ranges::find(rules.codes, code) != rules.codes.end());
 }
+
+// Keeps the event of a visit's end.
+class end_note final : public commit_listener {
+public:
+  void hear_commit(std::uint64_t,
+                   const event_ptr& committed) noexcept override {
+    event_ = committed;
+  }
+
+  /// Null if none was committed.
+  const event_ptr& event() const noexcept { return event_; }
+
+private:
+  event_ptr event_;
+};
 
 class nodes_scope {
 public:
@@ -116,6 +121,13 @@ private:
     bool is_own = false; // It failed in this run, before that was recovered.
   };
 
+  // A visit that runs on the lane of the workflow.
+  struct own_visit {
+    std::uint64_t key = 0;
+    std::shared_ptr<node_visit> visit;
+    lane_start start;
+  };
+
   const workflow_graph::node& node_of(const active_visit& active) const {
     return graph_.nodes()[active.visit.node];
   }
@@ -130,6 +142,8 @@ private:
                           active_visit& active,
                           const failed_attempt& before);
   void start(std::uint64_t key, active_visit& active, checkpoint_ptr from);
+  bool runs_alone(const active_visit& active) const;
+  task<> run_own();
   task<bool> step();
   task<> end_join(std::uint64_t key);
   task<> handle(node_news told);
@@ -154,6 +168,8 @@ private:
   std::map<std::uint64_t, active_visit> visits_;
   std::uint64_t last_key_ = 0;
   std::vector<std::uint64_t> joins_; // Visits of joins, which need no lane.
+  std::unique_ptr<own_visit> own_;   // Runs next; null: none.
+  std::size_t functions_ = 0;        // Of `functions_max`.
   std::deque<std::uint64_t> due_;    // Visits whose next attempt may start.
   // Joins, and failures that are skipped, whose commits will be news.
   std::size_t committing_ = 0;
@@ -240,7 +256,7 @@ void workflow_run::restore() {
   bool has_begun = false;
   const auto& events = context_.events();
   for (std::size_t index = 0; index < events.size(); ++index) {
-    const auto said = record_in(*events[index]);
+    auto said = record_in(*events[index]);
     if (!said || said->at.run != at_.run || said->at.path != at_.path)
       continue;
     if (said->is == workflow_record::kind::begin) {
@@ -274,7 +290,7 @@ void workflow_run::restore() {
       schedule_
         .replay(find_node(said->node),
                 said->ordinal,
-                std::make_shared<const json>(said->data),
+                std::make_shared<const json>(std::move(said->data)),
                 said->routes)
         .value();
     }
@@ -301,7 +317,9 @@ void workflow_run::fail(error why) {
 // Starts visits up to the limit, in portions. Returns true if more may start at
 // once.
 bool workflow_run::start_some() {
-  for (int count = 0; lane_.nodes().running() < lanes_max_; ++count) {
+  for (int count = 0; !own_ && functions_ < functions_max
+                      && lane_.nodes().running() < lanes_max_;
+       ++count) {
     if (count == visits_per_portion)
       return true;
     if (!due_.empty()) {
@@ -321,10 +339,14 @@ bool workflow_run::start_some() {
       joins_.push_back(key);
       continue;
     }
-    auto paused
-      = waiting_.find(fmt::format("{}@{}", node.name, active.visit.ordinal));
+    // Only a run that goes on from a pause or a recovery has some.
+    auto paused = waiting_.empty() ? waiting_.end()
+                                   : waiting_.find(fmt::format(
+                                     "{}@{}", node.name, active.visit.ordinal));
     const auto known
-      = failed_.find(path_of(at_, node.name, active.visit.ordinal));
+      = failed_.empty()
+          ? failed_.end()
+          : failed_.find(path_of(at_, node.name, active.visit.ordinal));
     // The visit went on behind its pause, and has failed in this run.
     if (known != failed_.end() && known->second.is_own)
       paused = waiting_.end();
@@ -389,22 +411,61 @@ void workflow_run::start(std::uint64_t key,
   if (!active.visit.branch.empty())
     branch += (branch.empty() ? "" : ".") + active.visit.branch;
   const auto path = path_of(at_, node.name, active.visit.ordinal);
+  auto visit_key = visit_id(at_, path);
   // A visit keeps its id over pauses. One that begins after a rewind does work
   // that an earlier visit may have done with other input, so its id differs.
   if (active.id.empty())
     active.id = from && !from->key.empty()
                   ? from->key
-                  : placed_id(at_.rewound, {}, visit_id(at_, path));
+                  : placed_id(at_.rewound, {}, visit_key);
   visit->id = active.id;
   lane_start begin{.which
                    = place != nullptr ? which_.sub_agents()[*place] : which_,
                    .caller = &context_,
                    .branch = branch,
                    .from = std::move(from),
-                   .visit = std::move(visit),
+                   .visit = visit,
                    .above = path,
-                   .visit_key = visit_id(at_, path)};
-  lane_.nodes().start(key, std::move(begin), node.timeout);
+                   .visit_key = std::move(visit_key)};
+  if (!runs_alone(active)) {
+    functions_ += runs_on_caller(node) ? 1 : 0;
+    return lane_.nodes().start(key, std::move(begin), node.timeout);
+  }
+  own_.reset(new own_visit{key, std::move(visit), std::move(begin)});
+}
+
+// Returns true if the visit may run on the lane of the workflow: a function
+// beside which no other visit runs, waits to be tried again, or can start. News
+// that was not handled yet counts, as it may let others start.
+bool workflow_run::runs_alone(const active_visit& active) const {
+  const auto& lanes = lane_.nodes();
+  return lanes.running() == 0 && lanes.waiting() == 0 && !lanes.has_news()
+         && committing_ == 0 && joins_.empty() && due_.empty()
+         && !schedule_.has_ready() && runs_on_caller(node_of(active));
+}
+
+// A lane of its own would cost more than a short function.
+task<> workflow_run::run_own() {
+  const auto own = std::exchange(own_, nullptr);
+  end_note ended;
+  own->visit->listener = &ended;
+  node_news told;
+  told.visit = own->key;
+  try {
+    told.outcome = co_await run_node(lane_, own->start);
+  } catch (...) {
+    told.outcome = current_failure(errc::callback_failed,
+                                   fmt::format("agent '{}'", which_.name()));
+  }
+  if (ended.event()) {
+    node_news committed;
+    committed.is = node_news::kind::committed;
+    committed.visit = own->key;
+    committed.event = ended.event();
+    co_await handle(std::move(committed));
+  }
+  ++functions_; // As for the end of a lane.
+  co_await handle(std::move(told));
 }
 
 // Emits the event of a join. Its commit comes as news, like that of a lane.
@@ -454,7 +515,9 @@ task<bool> workflow_run::step() {
     fail(*lane_.cancelled());
   const bool has_more
     = !failure_ && with_memory_or_end([this] { return start_some(); });
-  if (!failure_ && !joins_.empty()) {
+  if (own_) {
+    co_await run_own();
+  } else if (!failure_ && !joins_.empty()) {
     const auto key = joins_.front();
     joins_.erase(joins_.begin());
     co_await end_join(key);
@@ -501,6 +564,7 @@ task<> workflow_run::handle(node_news told) {
     due_.push_back(told.visit);
     co_return;
   }
+  functions_ -= runs_on_caller(node_of(active)) ? 1 : 0;
   if (told.outcome && told.outcome->escalated)
     context_.mark_escalated();
   if (active.has_ended) {
@@ -525,7 +589,7 @@ task<> workflow_run::handle(node_news told) {
 }
 
 void workflow_run::end_visit(active_visit& active, const event& told) {
-  const auto said = record_in(told);
+  auto said = record_in(told);
   active.has_ended = true;
   const bool is_skipped
     = said && said->is == workflow_record::kind::failure && said->is_skipped;
@@ -536,12 +600,13 @@ void workflow_run::end_visit(active_visit& active, const event& told) {
                                   node_of(active).name)));
   const auto node = active.visit.node;
   const auto ordinal = active.visit.ordinal;
-  auto ended = is_skipped
-                 ? schedule_.skip(node, ordinal, told.field("errorMessage"))
-                 : schedule_.end(node,
-                                 ordinal,
-                                 std::make_shared<const json>(said->data),
-                                 said->routes);
+  auto ended
+    = is_skipped
+        ? schedule_.skip(node, ordinal, told.field("errorMessage"))
+        : schedule_.end(node,
+                        ordinal,
+                        std::make_shared<const json>(std::move(said->data)),
+                        said->routes);
   if (!ended)
     fail(error(ended.error().code(),
                fmt::format(

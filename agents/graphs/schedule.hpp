@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -100,6 +101,9 @@ public:
   /// them.
   bool gathers(workflow_graph::number node) const;
 
+  /// Returns true if a visit may start.
+  bool has_ready() const noexcept { return !ready_.empty(); }
+
   /// Returns true if no visit runs or may start.
   bool is_idle() const noexcept { return running_ == 0 && ready_.empty(); }
 
@@ -146,12 +150,14 @@ private:
     std::uint64_t fired_as = 0; // Visit of the join; 0: it has not fired.
   };
 
+  // Most nodes have no more than one visit, and a list needs no memory for
+  // none.
   struct node_state {
-    std::deque<waiting_visit> queue;
+    std::list<waiting_visit> queue;
     std::optional<waiting_visit> running;
     std::uint64_t visits = 0;
-    std::uint64_t branches = 0;       // Branches that were opened for the node.
-    std::deque<gathering> gatherings; // Of a join, oldest first.
+    std::uint64_t branches = 0;      // Branches that were opened for the node.
+    std::list<gathering> gatherings; // Of a join, oldest first.
   };
 
   result<void> leave(number node,

@@ -107,11 +107,18 @@ std::vector<route> routes_in(const event& said) {
 std::string path_of(const workflow_place& at,
                     std::string_view node,
                     std::uint64_t ordinal) {
-  return fmt::format("{}/{}@{}", at.path, node, ordinal);
+  const auto number = std::to_string(ordinal);
+  std::string path;
+  path.reserve(at.path.size() + node.size() + number.size() + 2);
+  path.append(at.path).append("/").append(node).append("@").append(number);
+  return path;
 }
 
 std::string visit_id(const workflow_place& at, std::string_view path) {
-  return fmt::format("{}/{}", at.run, path);
+  std::string id;
+  id.reserve(at.run.size() + path.size() + 1);
+  id.append(at.run).append("/").append(path);
+  return id;
 }
 
 event make_begin_event(const workflow_place& at, json structure) {
@@ -232,7 +239,7 @@ std::optional<workflow_record> record_in(const event& said) {
   read.at.run = text_at(told, "run");
   read.at.items = number_at(told, "items");
   const auto& fields = said.extra.data();
-  const std::string path(path_in(said));
+  const auto path = path_in(said);
   if (read.at.run.empty())
     return std::nullopt;
   std::string name;
@@ -254,7 +261,7 @@ std::optional<workflow_record> record_in(const event& said) {
     return read;
   }
   const auto slash = path.rfind('/');
-  if (slash == std::string::npos)
+  if (slash == path.npos)
     return std::nullopt;
   read.at.path = path.substr(0, slash);
   read.node = std::move(name);

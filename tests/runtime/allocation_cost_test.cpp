@@ -5,6 +5,7 @@
 // A bound that becomes too small: find the new allocation, and raise the bound
 // only if it is needed.
 
+#include "troupe/agents/workflow.hpp"
 #include "troupe/contexts/task.hpp"
 #include "troupe/models/model.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -20,6 +21,7 @@
 #include <latch>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -111,6 +113,20 @@ agent counter() {
               .include_contents = include_contents::none});
 }
 
+// A workflow of functions, one after another.
+agent chain(std::size_t count) {
+  workflow_options options{.name = "chain"};
+  for (std::size_t index = 0; index < count; ++index) {
+    options.nodes.push_back(
+      {.name = fmt::format("n{}", index),
+       .work = node_function([index](node_context&) { return json(index); })});
+    options.edges.push_back(
+      {index == 0 ? "START" : fmt::format("n{}", index - 1),
+       fmt::format("n{}", index)});
+  }
+  return workflow(std::move(options));
+}
+
 // A runtime with one session and one thread.
 class counted_runtime {
 public:
@@ -181,6 +197,11 @@ BOOST_FIXTURE_TEST_CASE(of_a_fan_out_to_five_agents, counted_runtime) {
 
 BOOST_FIXTURE_TEST_CASE(of_a_turn_with_a_tool_call, counted_runtime) {
   BOOST_TEST(cost_of_run(counter()) <= 141);
+}
+
+// None of them has a lane of its own.
+BOOST_FIXTURE_TEST_CASE(of_a_chain_of_twenty_functions, counted_runtime) {
+  BOOST_TEST(cost_of_run(chain(20)) <= 960);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

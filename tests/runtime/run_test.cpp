@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,15 +19,6 @@ using namespace troupe::testing;
 using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(runs, *boost::unit_test::timeout(120))
-
-namespace {
-
-std::size_t thread_count() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
-}
-
-} // namespace
 
 // -- order ----
 

@@ -11,8 +11,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -139,6 +141,12 @@ inline void on_threads(std::size_t count,
   start.set_value();
   for (auto& each : all)
     each.get();
+}
+
+/// Number of threads of this process.
+inline std::size_t thread_count() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
 /// Simulated time that counts the timers set on it.

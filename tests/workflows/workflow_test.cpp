@@ -4,9 +4,11 @@
 
 #include "troupe/agents/agent_tool.hpp"
 
+#include "../runtime/staged_store.hpp"
 #include "workflow_nodes.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -437,6 +439,65 @@ BOOST_AUTO_TEST_CASE(visits_before_the_limit_are_committed) {
   BOOST_TEST(ends(on, on.key).find("w@1/b@3=") != std::string::npos);
 }
 
+// The second way to `d` ends first.
+BOOST_AUTO_TEST_CASE(visits_of_one_node_come_one_after_another) {
+  agent_fixture on;
+  const auto begun = std::make_shared<tally>();
+  const auto inside = std::make_shared<std::atomic<int>>(0);
+  const auto most = std::make_shared<std::atomic<int>>(0);
+  const auto slow = tool_of("b", [begun](const json&, tool_context&) -> json {
+    begun->await(1);
+    return "b";
+  });
+  const auto d
+    = function("d",
+               [begun, inside, most](
+                 node_context& context) -> task<std::optional<node_output>> {
+                 *most = std::max(most->load(), ++*inside);
+                 begun->add();
+                 co_await context.emit(text("inside"));
+                 --*inside;
+                 co_return node_output(context.input());
+               });
+  const auto root = workflow(
+    {.name = "w",
+     .nodes = {function("a", [](node_context&) { return json::object(); }),
+               {.name = "b", .work = slow},
+               function("c", [](node_context&) { return json("c"); }),
+               d},
+     .edges
+     = {{"START", "a"}, {"a", "b"}, {"a", "c"}, {"b", "d"}, {"c", "d"}}});
+  BOOST_TEST(on.perform(root).ends_with("| ok"));
+  BOOST_TEST(most->load() == 1);
+  const auto line = ends(on, on.key);
+  BOOST_TEST(line.find(R"(w@1/d@1="c" )") != std::string::npos, line);
+  BOOST_TEST(line.find(R"(w@1/d@2="b" )") != std::string::npos, line);
+}
+
+BOOST_AUTO_TEST_CASE(a_thousand_nodes_that_wait_hold_no_threads) {
+  const auto time = std::make_shared<watched_environment>(1);
+  agent_fixture on(runtime_fixture::in(time));
+  const auto before = thread_count();
+  workflow_options options{.name = "w"};
+  for (int number = 0; number < 1'000; ++number) {
+    const auto name = "n" + std::to_string(number);
+    options.nodes.push_back(function(
+      name, [](node_context& context) -> task<std::optional<node_output>> {
+        co_await context.sleep_for(1h);
+        co_return node_output(1);
+      }));
+    options.edges.push_back({"START", name});
+    options.edges.push_back({name, "j"});
+  }
+  options.nodes.push_back({.name = "j", .work = join()});
+  auto started
+    = on.runtime.run(workflow(std::move(options)), on.key, user_message("go"));
+  time->timers.await(1'000);
+  BOOST_TEST(thread_count() <= before);
+  time->advance(1h);
+  BOOST_TEST(code_of(started.wait().get()) == "ok");
+}
+
 BOOST_AUTO_TEST_CASE(a_node_that_fails_for_good_ends_the_workflow) {
   agent_fixture on;
   const auto ended = std::make_shared<tally>();
@@ -449,6 +510,37 @@ BOOST_AUTO_TEST_CASE(a_node_that_fails_for_good_ends_the_workflow) {
              == "node 'c' of workflow 'w' failed in attempt 3: not yet");
   BOOST_TEST(ended->count() == 1U);
   BOOST_TEST(ends(on, on.key) == "");
+}
+
+// Functions run one after another beside the failed one.
+BOOST_AUTO_TEST_CASE(a_node_is_tried_again_beside_a_long_chain) {
+  const auto time = std::make_shared<watched_environment>(1);
+  agent_fixture on(runtime_fixture::in(time));
+  auto retried = function("a", [](node_context& context) -> json {
+    if (context.attempt() == 1)
+      throw error(errc::tool_failed, "not yet");
+    return nullptr;
+  });
+  retried.retry = {.attempts_max = 2, .first_delay = 1h, .jitter = 0};
+  workflow_options options{.name = "w", .nodes = {retried}};
+  options.edges.push_back({"START", "a"});
+  std::string last = workflow_start;
+  for (int number = 0; number < 60; ++number) {
+    const auto name = "c" + std::to_string(number);
+    options.nodes.push_back(function(name, [time, number](node_context&) {
+      if (number == 0)
+        time->timers.await(1);
+      if (number == 1)
+        time->advance(1h);
+      return json(number);
+    }));
+    options.edges.push_back({last, name});
+    last = name;
+  }
+  BOOST_TEST(on.perform(workflow(std::move(options))).ends_with("| ok"));
+  const auto line = ends(on, on.key);
+  BOOST_TEST_REQUIRE(line.find("w@1/a@1=") != std::string::npos, line);
+  BOOST_TEST(line.find("w@1/a@1=") < line.find("w@1/c59@1="), line);
 }
 
 // The clock stands still, so the run ends only if the failure stops the other
@@ -521,6 +613,25 @@ BOOST_AUTO_TEST_CASE(an_exception_of_a_function_names_the_node) {
   BOOST_TEST(on.last_reason().find("broken") != std::string::npos);
 }
 
+// The end of the first attempt is stored, and the attempt does not know it.
+BOOST_AUTO_TEST_CASE(a_stored_end_counts_and_a_later_one_does_not) {
+  const staged_place place;
+  agent_fixture on(place.options());
+  const auto calls = std::make_shared<std::atomic<int>>(0);
+  auto node = function("n", [calls, script = place.script](node_context&) {
+    if (++*calls == 1)
+      script->next_commits({store_script::step::fail_anyway});
+    return json(calls->load());
+  });
+  node.retry = at_once;
+  const auto root
+    = workflow({.name = "w", .nodes = {node}, .edges = {{"START", "n"}}});
+  BOOST_TEST(on.perform(root).ends_with("| ok"), on.last_reason());
+  BOOST_TEST(calls->load() == 2);
+  BOOST_TEST(ends(on, on.key) == "w@1/n@1=1 w@1=1. ");
+  BOOST_TEST(failed(on, on.key) == "n@1#1 store_failed ");
+}
+
 BOOST_AUTO_TEST_CASE(a_time_limit_is_that_of_one_attempt) {
   agent_fixture on;
   const auto ended = std::make_shared<tally>();
@@ -590,6 +701,31 @@ BOOST_AUTO_TEST_CASE(a_cancelled_run_ends_its_nodes) {
   BOOST_TEST(on.show(std::move(started)).find("| cancelled")
              != std::string::npos);
   BOOST_TEST(ended->count() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(
+  a_function_that_runs_when_the_run_is_cancelled_leaves_nothing) {
+  agent_fixture on;
+  const auto begun = std::make_shared<tally>();
+  const auto cancelled = std::make_shared<tally>();
+  const auto node = function("a", [begun, cancelled](node_context& context) {
+    context.state().set("n", 1);
+    begun->add();
+    cancelled->await(1);
+    return json(1);
+  });
+  auto started = on.runtime.run(
+    workflow({.name = "w", .nodes = {node}, .edges = {{"START", "a"}}}),
+    on.key,
+    {"go"});
+  begun->await(1);
+  started.cancel();
+  cancelled->add();
+  BOOST_TEST(on.show(std::move(started)).find("| cancelled")
+             != std::string::npos);
+  BOOST_TEST(ends(on, on.key) == "");
+  BOOST_TEST(failed(on, on.key) == "");
+  BOOST_TEST(!on.state_now().contains("n"));
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_run_does_not_wait_for_the_next_attempt) {
