@@ -149,8 +149,8 @@ private:
   task<> handle(node_news told);
   void end_visit(active_visit& active, const event& told);
   task<> fail_attempt(std::uint64_t key, error why);
-  std::chrono::nanoseconds delay_before(const node_retry& rules,
-                                        std::uint64_t attempt) const;
+  std::chrono::nanoseconds delay_after(std::uint64_t attempt,
+                                       const active_visit& failed) const;
   error failure_of(const workflow_graph::node& node,
                    std::uint64_t attempt,
                    const error& why) const;
@@ -385,7 +385,7 @@ bool workflow_run::start_next_attempt(std::uint64_t key,
            != nullptr)
     return true;
   const auto passed = context_.lane().facts().environment->now() - before.at;
-  const auto rest = delay_before(node.retry, before.number) - passed;
+  const auto rest = delay_after(before.number, active) - passed;
   if (rest <= std::chrono::nanoseconds(0))
     return true;
   lane_.nodes().wake_after(key, rest);
@@ -627,9 +627,11 @@ error workflow_run::failure_of(const workflow_graph::node& node,
                 why.message())};
 }
 
+// Time between an attempt that has failed and the next one.
 std::chrono::nanoseconds
-workflow_run::delay_before(const node_retry& rules,
-                           std::uint64_t attempt) const {
+workflow_run::delay_after(std::uint64_t attempt,
+                          const active_visit& failed) const {
+  const auto& rules = node_of(failed).retry;
   const auto most = static_cast<double>(rules.delay_max.count());
   if (rules.first_delay.count() == 0)
     return std::chrono::nanoseconds(0);
@@ -637,9 +639,12 @@ workflow_run::delay_before(const node_retry& rules,
     = std::min(most,
                static_cast<double>(rules.first_delay.count())
                  * std::pow(rules.factor, static_cast<double>(attempt - 1)));
-  // From the run's source of ids, so that a seed repeats the waits, and
-  // processes differ.
-  const auto id = context_.lane().facts().environment->new_id();
+  // Made from the id of the visit, so that runs differ, and a process that
+  // recovers this one comes to the same time.
+  const auto id = fmt::format(
+    "{}#{}",
+    visit_id(at_, path_of(at_, node_of(failed).name, failed.visit.ordinal)),
+    attempt);
   std::seed_seq seed(id.begin(), id.end());
   std::minstd_rand random(seed);
   std::uniform_real_distribution<double> share(-rules.jitter, rules.jitter);
@@ -690,7 +695,7 @@ task<> workflow_run::fail_attempt(std::uint64_t key, error why) {
     fail(std::move(failed));
     co_return;
   }
-  const auto delay = delay_before(rules, active.attempt);
+  const auto delay = delay_after(active.attempt, active);
   ++active.attempt;
   lane_.nodes().wake_after(key, delay);
 }

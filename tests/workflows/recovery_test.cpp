@@ -1249,6 +1249,19 @@ public:
       throw std::runtime_error("no timer of this delay was set");
   }
 
+  /// Waits for a timer of more than 400 s, and returns its delay.
+  std::chrono::nanoseconds await_long_delay() {
+    std::unique_lock guard(mutex_);
+    auto found = delays_.end();
+    if (!noted_.wait_for(guard, patience, [&] {
+          found = std::ranges::find_if(delays_,
+                                       [](auto delay) { return delay > 400s; });
+          return found != delays_.end();
+        }))
+      throw std::runtime_error("no long timer was set");
+    return *found;
+  }
+
 private:
   std::mutex mutex_;
   std::condition_variable noted_;
@@ -1257,7 +1270,9 @@ private:
 
 /// A workflow of one node whose first attempt fails, and that is tried again
 /// 1,001 s later.
-agent tried_again(const counter& count, std::uint64_t attempts_max = 2) {
+agent tried_again(const counter& count,
+                  std::uint64_t attempts_max = 2,
+                  double jitter = 0) {
   auto node = function("n", [count, attempts_max](node_context& context) {
     count->add("node:n");
     if (context.attempt() < attempts_max || attempts_max == 1)
@@ -1267,24 +1282,31 @@ agent tried_again(const counter& count, std::uint64_t attempts_max = 2) {
   });
   node.retry = {.attempts_max = attempts_max,
                 .first_delay = 1001s,
-                .delay_max = 1001s,
-                .jitter = 0};
+                .delay_max = 2002s,
+                .jitter = jitter};
   return workflow({.name = "w", .nodes = {node}, .edges = {{"START", "n"}}});
 }
 
 /// The changes of a run up to the failure event of an attempt.
-std::vector<store_change> up_to_failure(std::uint64_t attempts_max) {
-  const auto time = std::make_shared<noting_environment>(1);
+std::vector<store_change>
+up_to_failure(std::uint64_t attempts_max,
+              double jitter = 0,
+              const std::shared_ptr<noting_environment>& time
+              = std::make_shared<noting_environment>(1)) {
   process on(make_memory_data(), time);
   on.open();
-  auto started = on.runtime.run(
-    tried_again(make_counter(), attempts_max), on.key, user_message("go"));
+  auto started
+    = on.runtime.run(tried_again(make_counter(), attempts_max, jitter),
+                     on.key,
+                     user_message("go"));
   for (;;) {
     const auto said = started.next().get().value();
     BOOST_TEST_REQUIRE(said != nullptr);
     if (!said->field("errorCode").empty())
       break;
   }
+  if (jitter > 0)
+    time->await_long_delay();
   auto changes = on.log->taken();
   started.cancel();
   while (changes.back().event->field("errorCode").empty())
@@ -1307,6 +1329,28 @@ BOOST_AUTO_TEST_CASE(a_recovered_node_waits_for_the_rest_of_its_time) {
   BOOST_TEST(code_of(started.wait().get()) == "ok");
   BOOST_TEST(count->of("node:n") == 1);
   BOOST_TEST(on.state(on.key).at("n") == 1);
+}
+
+// The random share of a wait differs from run to run, and a recovery keeps it.
+BOOST_AUTO_TEST_CASE(a_recovered_node_waits_until_the_time_of_its_run) {
+  std::set<std::chrono::nanoseconds> waits;
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    const auto first = std::make_shared<noting_environment>(seed);
+    const auto changes = up_to_failure(2, 0.5, first);
+    const auto whole = first->await_long_delay();
+    BOOST_TEST((whole >= 500s && whole <= 1502s));
+    waits.insert(whole);
+    const auto time = std::make_shared<noting_environment>(seed + 10);
+    time->advance(300s);
+    process on(place_with(changes, changes.size()), time);
+    const auto count = make_counter();
+    auto started
+      = on.runtime.recover(tried_again(count, 2, 0.5), on.key, on.run_id());
+    time->await_delay(whole - 300s);
+    time->advance(whole - 300s);
+    BOOST_TEST(code_of(started.wait().get()) == "ok");
+  }
+  BOOST_TEST(waits.size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_recovered_node_whose_time_has_passed_does_not_wait) {
