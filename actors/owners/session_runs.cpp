@@ -105,6 +105,7 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
 result<void> session_actor::claim(append& next) {
   auto resumed
     = check_responses(next.event->content, events_.slice(), next.rights);
+  next.is_pause_taken = !resumed && resumed.error().code() == errc::conflict;
   if (!resumed)
     return resumed.error();
   if (auto found = find_answered(next); !found)

@@ -117,7 +117,14 @@ void invocation_actor::keep_out(std::unique_ptr<append> message) {
     start_wait_ = std::make_shared<start_wait>(
       run_->shared, chosen, std::make_shared<wait_answer>(*this, 0, nullptr));
   }
-  start_wait_->await(kept_out_->outcome.error());
+  start_wait_->await(kept_out_->outcome.error(), kept_out_->is_pause_taken);
+}
+
+// Another process may have answered another question of the same pause. Its run
+// pauses again, and then the message fits.
+bool invocation_actor::waits_for_pause(const append& answered) const {
+  return answered.is_pause_taken && !answered.outcome && run_->shared->store
+         && run_->options.policy == run_policy::queue;
 }
 
 void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
@@ -129,6 +136,7 @@ void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
     kept_out_->claims->wish.free_holder = **told->holder;
   }
   kept_out_->is_kept_out = false;
+  kept_out_->reset();
   kept_out_->reply_to = ref<inbox_actor>(*this);
   auto wanted = std::make_unique<start_run>();
   wanted->key = run_->facts.session;
@@ -440,7 +448,7 @@ void invocation_actor::receive_message(const append& answered) {
 void invocation_actor::receive(std::unique_ptr<append> answered) {
   if (releasing_)
     return released(*answered);
-  if (answered->is_kept_out)
+  if (answered->is_kept_out || waits_for_pause(*answered))
     return keep_out(std::move(answered));
   if (answered->starts_run)
     return receive_message(*answered);

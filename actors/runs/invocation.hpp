@@ -37,6 +37,7 @@ private:
   void receive(std::unique_ptr<struct try_again> told);
   void receive_message(const append& answered);
   void keep_out(std::unique_ptr<append> message);
+  bool waits_for_pause(const append& answered) const;
   void recover(const recorded_run& found);
   void receive(std::unique_ptr<struct cancel> wished);
   void take(lane_actor& from, emit_request& request);

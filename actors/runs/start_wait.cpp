@@ -79,8 +79,9 @@ start_wait::start_wait(std::shared_ptr<setup> shared,
     run_(std::move(run)),
     began_(shared_->environment->elapsed()) {}
 
-void start_wait::await(const error& refusal) {
+void start_wait::await(const error& refusal, bool ends_alone) {
   refusal_ = refusal;
+  ends_alone_ = ends_alone;
   if (!std::exchange(has_looked_, true))
     return look();
   look_later();
@@ -136,7 +137,11 @@ void start_wait::decide(result<run_list> ahead, const holder& found) {
   if (!ahead && shared_->closing)
     return;
   // If the store cannot list the runs, its next commit tells.
-  if (chosen_.queues && (!ahead || ahead->empty()))
+  const bool is_alone = !ahead || ahead->empty();
+  if (chosen_.queues && is_alone && ends_alone_ && was_alone_)
+    return tell(holder(*refusal_));
+  was_alone_ = is_alone && ends_alone_;
+  if (chosen_.queues && is_alone)
     return tell(found);
   if (!chosen_.queues)
     return tell(ahead && ahead->empty() ? found : holder(*refusal_));

@@ -39,7 +39,11 @@ public:
   /// Tells the run when to send its message again (`try_again`), or that it
   /// ends. `refusal` is the error of the message. The first call looks at once,
   /// later ones after a delay that grows. Call again after each refusal.
-  void await(const error& refusal);
+  ///
+  /// `ends_alone` tells that the message is refused whether or not other runs
+  /// are open, but the end of one may change that. The run then ends if none is
+  /// open, and none was when it was last told to try again.
+  void await(const error& refusal, bool ends_alone);
 
 private:
   using holder = std::optional<result<std::string>>;
@@ -57,6 +61,8 @@ private:
   const std::chrono::nanoseconds began_;
   std::optional<error> refusal_;
   std::chrono::milliseconds delay_{20};
+  bool ends_alone_ = false;
+  bool was_alone_ = false;
   bool has_looked_ = false;
   bool has_warned_ = false;
 };

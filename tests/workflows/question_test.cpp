@@ -386,6 +386,30 @@ BOOST_AUTO_TEST_CASE(other_programs_answer) {
   BOOST_TEST(first.has_ended(R"(w@1/j@1={"a":2,"b":2} )"));
 }
 
+BOOST_AUTO_TEST_CASE(two_programs_answer_at_the_same_time) {
+  for (int round = 0; round < 10; ++round) {
+    const staged_place place;
+    question_fixture first(place.options());
+    const auto root = both(asker("a"), asker("b"));
+    first.go(root);
+    BOOST_TEST_REQUIRE(first.waits.size() == 2U);
+    runtime_fixture second(place.options());
+    runtime_fixture third(place.options());
+    const auto reply_to = [&first](std::size_t index) {
+      return first.replies({{first.waits.at(index), {{"result", index}}}});
+    };
+    auto one = second.runtime.run(root, first.key, reply_to(0));
+    auto other = third.runtime.run(root, first.key, reply_to(1));
+    for (auto* const each : {&one, &other}) {
+      const auto ended = each->wait().get();
+      BOOST_TEST(ended.has_value(), (ended ? "" : ended.error().message()));
+    }
+    BOOST_TEST(first.has_ended(R"(w@1/j@1={"a":0,"b":1} )"));
+    const auto line = ends(first, first.key);
+    BOOST_TEST(line.find("j@2") == std::string::npos, line);
+  }
+}
+
 // -- the first run ----
 
 BOOST_AUTO_TEST_CASE(answers_in_any_order_name_the_first_run) {
