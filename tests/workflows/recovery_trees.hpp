@@ -682,6 +682,109 @@ inline agent failed_input(const counter& count) {
      .output_key = "out"});
 }
 
+/// A cycle with a fork and a join in it, which is run through twice.
+inline agent join_in_cycle(const counter& count) {
+  auto checks = function("checks", [count](node_context& context) {
+    count->add("node:checks");
+    context.state().append("seen", context.input());
+    const bool more = context.key().find("/checks@2") == std::string::npos;
+    return node_output("checked", {more ? "again" : "out"});
+  });
+  return workflow({.name = "w",
+                   .nodes = {counting_node(count, "a"),
+                             counting_node(count, "b"),
+                             counting_node(count, "c"),
+                             {.name = "j", .work = join()},
+                             std::move(checks),
+                             counting_node(count, "z")},
+                   .edges = {{"START", "a"},
+                             {"a", "b"},
+                             {"a", "c"},
+                             {"b", "j"},
+                             {"c", "j"},
+                             {"j", "checks"},
+                             {"checks", "a", {"again"}},
+                             {"checks", "z", {"out"}}},
+                   .output_key = "out"});
+}
+
+/// A join of the first two of three inputs. The nodes run one after another, so
+/// it is known which those are.
+inline agent quorum(const counter& count) {
+  return workflow({.name = "w",
+                   .nodes = {counting_node(count, "a"),
+                             counting_node(count, "b"),
+                             counting_node(count, "c"),
+                             {.name = "j", .work = join{.count = 2}},
+                             counting_node(count, "z")},
+                   .edges = {{"START", "a"},
+                             {"START", "b"},
+                             {"START", "c"},
+                             {"a", "j"},
+                             {"b", "j"},
+                             {"c", "j"},
+                             {"j", "z"}},
+                   .lanes_max = 1,
+                   .output_key = "out"});
+}
+
+/// A join that fires without an input that cannot come.
+inline agent missing_input(const counter& count) {
+  auto chooses = function("chooses", [count](node_context& context) {
+    count->add("node:chooses");
+    context.state().add("chooses", 1);
+    return node_output("chosen", {"b"});
+  });
+  return workflow(
+    {.name = "w",
+     .nodes = {std::move(chooses),
+               counting_node(count, "b"),
+               counting_node(count, "c"),
+               {.name = "j", .work = join{.on_missing = missing_inputs::skip}},
+               counting_node(count, "z")},
+     .edges = {{"START", "chooses"},
+               {"chooses", "b", {"b"}},
+               {"chooses", "c", {"c"}},
+               {"b", "j"},
+               {"c", "j"},
+               {"j", "z"}},
+     .output_key = "out"});
+}
+
+/// Two branches, each with a node that fails once, and agents behind them.
+inline agent retried_branches(const counter& count) {
+  const auto fails_once = [&count](const std::string& name) {
+    auto made = function(name, [count, name](node_context& context) {
+      count->add("node:" + name);
+      context.state().add(name, 1);
+      if (context.attempt() == 1)
+        throw error(errc::tool_failed, "not yet");
+      return json(name);
+    });
+    made.retry
+      = {.attempts_max = 3, .first_delay = std::chrono::milliseconds(0)};
+    return made;
+  };
+  return workflow({.name = "w",
+                   .nodes = {fails_once("a"),
+                             fails_once("b"),
+                             {.work = thinks(count,
+                                             "writer",
+                                             {calling("t"), {.text = "text"}},
+                                             {counting_tool(count, "t")})},
+                             {.work = thinks(count, "poet", {{.text = "ode"}})},
+                             {.name = "j", .work = join()},
+                             counting_node(count, "z")},
+                   .edges = {{"START", "a"},
+                             {"START", "b"},
+                             {"a", "writer"},
+                             {"b", "poet"},
+                             {"writer", "j"},
+                             {"poet", "j"},
+                             {"j", "z"}},
+                   .output_key = "out"});
+}
+
 inline agent graph_in_loop(const counter& count) {
   const auto inner
     = workflow({.name = "inner",
@@ -766,6 +869,12 @@ inline const std::vector<recovery_tree>& all_trees() {
      .at_once = true},
     {.name = "map_with_retry", .make = trees::map_with_retry},
     {.name = "failed_input", .make = trees::failed_input, .at_once = true},
+    {.name = "join_in_cycle", .make = trees::join_in_cycle, .at_once = true},
+    {.name = "quorum", .make = trees::quorum},
+    {.name = "missing_input", .make = trees::missing_input},
+    {.name = "retried_branches",
+     .make = trees::retried_branches,
+     .at_once = true},
     {.name = "agent_is_tool", .make = trees::agent_is_tool},
     {.name = "graph_in_loop", .make = trees::graph_in_loop, .at_once = true},
     {.name = "map_of_sequences",

@@ -233,6 +233,16 @@ BOOST_FIXTURE_TEST_CASE(mistakes_are_named_with_their_line, file_fixture) {
      ":4: unknown on_failed 'drop'; expected one of fail, skip"},
     {"- [START, {name: a}]\nlanes_max: 1\nmax_concurrency: 1\n",
      ":6: 'lanes_max' and 'max_concurrency' are the same"},
+    {"- [{name: a}, {name: b}]\n", ":3: workflow 'w'"},
+    {"- {from_node: START, to_node: {name: a}, route: x}\n",
+     ":3: workflow 'w'"},
+    {"- [START, {name: a}]\n- [{name: b}, {name: c}]\n", ":3: workflow 'w'"},
+    {"- [START, {name: a}, START]\n", ":3: workflow 'w'"},
+    {"- [START, {name: a}, {name: b}]\n- [a, {x: b, y: b}]\n",
+     ":3: workflow 'w'"},
+    {"- {from_node: START, to_node: {name: a}}\n"
+     "- {from_node: a, to_node: {name: b}, route: [x, __DEFAULT__]}\n",
+     ":5: __DEFAULT__ stands alone, not in a list of routes"},
     {"- [START, other.yaml]\n", ":4: config_path 'other.yaml': no such file"},
   };
   for (const auto& [edges, why] : cases)
