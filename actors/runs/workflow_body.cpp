@@ -431,7 +431,8 @@ void workflow_run::start(std::uint64_t key,
     functions_ += runs_on_caller(node) ? 1 : 0;
     return lane_.nodes().start(key, std::move(begin), node.timeout);
   }
-  own_.reset(new own_visit{key, std::move(visit), std::move(begin)});
+  own_ = std::make_unique<own_visit>(
+    own_visit{key, std::move(visit), std::move(begin)});
 }
 
 // Returns true if the visit may run on the lane of the workflow: a function
