@@ -136,6 +136,7 @@ void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
     kept_out_->claims->wish.free_holder = **told->holder;
   }
   kept_out_->is_kept_out = false;
+  kept_out_->is_pause_taken = false;
   kept_out_->reset();
   kept_out_->reply_to = ref<inbox_actor>(*this);
   auto wanted = std::make_unique<start_run>();

@@ -29,7 +29,7 @@ public:
   json* take(std::string_view name, json::value_t type);
   json* take_any(std::string_view name);
 
-  /// Copies the field into `target`; does nothing if the field is absent.
+  /// Moves the field into `target`; does nothing if the field is absent.
   void take(std::string_view name, std::string& target);
   void take(std::string_view name, bool& target);
 
