@@ -37,12 +37,17 @@ class lane_actor;
 /// The claim of a recovery on its run.
 struct run_claim {
   recovery_wish wish;
-  /// Number of recoveries of the run before this one, once that is known.
-  std::optional<std::uint64_t> recoveries;
   /// True if the claim is refused, and so will be each later one of the run.
   bool is_over = false;
-  /// The run, once the claim is decided.
+  /// The run, once it was found.
   recorded_run run = {};
+  /// Id of the newest claim that was known before the run was found to be free
+  /// (`recovery_wish::free_holder`); unset at first.
+  std::optional<std::string> known_claim = {};
+  /// True if the claim is refused since there is a newer claim, or since none
+  /// was known; `known_claim` is the newest one now. The run stays active in
+  /// its session, and looks again if it is free.
+  bool looks_again = false;
 };
 
 /// One event on its way to the session's log. Only the holder of the letter may

@@ -295,18 +295,26 @@ void durable_session::requeue() {
 // own expected revision.
 void durable_session::decide_again(std::unique_ptr<append> decided) {
   auto followers = std::exchange(decided->followers, letter_list());
+  forget_message(*decided);
   reset_all(*decided);
   again_.push_back(std::move(decided));
   while (!followers.empty())
     decide_again(take_as<append>(followers.pop_front()));
 }
 
+// A run whose message is not decided has not begun, and was claimed by none.
+void durable_session::forget_message(const append& undone) {
+  if (!undone.starts_run || !runs_)
+    return;
+  if (auto* const run = runs_->find(undone.reply_to.id()))
+    run->message = UINT64_MAX;
+}
+
 // The run stays active here, so that later runs of this process wait for it.
 // Its invocation decides whether it is refused or sends the message again.
 void durable_session::keep_out(std::unique_ptr<append> message,
                                const std::string& other) {
-  if (auto* const run = runs_ ? runs_->find(message->reply_to.id()) : nullptr)
-    run->message = UINT64_MAX;
+  forget_message(*message);
   reset_all(*message);
   message->is_kept_out = true;
   message->refuse(

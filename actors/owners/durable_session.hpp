@@ -99,6 +99,7 @@ private:
   void reply_to(std::unique_ptr<start_run> refused,
                 const struct commit& answered);
   void decide_again(std::unique_ptr<append> decided);
+  void forget_message(const append& undone);
   void keep_out(std::unique_ptr<append> message, const std::string& other);
   void requeue();
   void reply_after_refresh(letter_list answered);

@@ -160,17 +160,26 @@ result<void> session_actor::check_not_active(const start_run& wanted) const {
 }
 
 // The claim may be judged again, after other processes have written. If one of
-// them has claimed the run meanwhile, this claim loses. The holder in the wish
-// tells that, unless it is this process, which may claim twice. The number of
-// claims does not: at first the memory of the session may lack old ones.
+// them has claimed the run meanwhile, this claim loses. Over a store that keeps
+// open runs, it is refused, and the run looks again if it is free: the process
+// that was found to have been silent may have claimed the run since.
 result<void> session_actor::claim_run(append& next) {
   auto& claim = *next.claims;
-  const bool is_counted
-    = !claim.wish.free_holder || *claim.wish.free_holder == shared().holder_id;
   auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);
   if (!found)
     return found.error();
-  if (is_counted && claim.recoveries && *claim.recoveries != found->recoveries)
+  const auto& newest = found->newest_claim;
+  claim.looks_again = claim.wish.free_holder
+                      && (claim.looks_again || claim.known_claim != newest);
+  const bool is_known = claim.known_claim.value_or(newest) == newest;
+  claim.known_claim = newest;
+  if (claim.looks_again)
+    return error(errc::busy,
+                 fmt::format("run '{}' of session {} has to be looked for "
+                             "again, since it may have been claimed meanwhile",
+                             claim.wish.invocation_id,
+                             to_string(key())));
+  if (!is_known)
     return error(errc::conflict,
                  fmt::format("another process has recovered run '{}' of "
                              "session {} meanwhile",
@@ -178,10 +187,9 @@ result<void> session_actor::claim_run(append& next) {
                              to_string(key())));
   if (auto read = find_answered(next); !read)
     return read;
-  claim.recoveries = found->recoveries;
   claim.run = std::move(*found);
   auto claiming = std::make_shared<event>(*next.event);
-  number_claim(*claiming, *claim.recoveries + 1);
+  number_claim(*claiming, claim.run.recoveries + 1);
   set_first_invocation(*claiming, first_invocation(*claim.run.said));
   next.own = claiming;
   next.event = std::move(claiming);

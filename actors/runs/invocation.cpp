@@ -117,6 +117,8 @@ void invocation_actor::keep_out(std::unique_ptr<append> message) {
     start_wait_ = std::make_shared<start_wait>(
       run_->shared, chosen, std::make_shared<wait_answer>(*this, 0, nullptr));
   }
+  if (kept_out_->claims && kept_out_->claims->looks_again)
+    return start_wait_->look_again();
   start_wait_->await(kept_out_->outcome.error(), kept_out_->is_pause_taken);
 }
 
@@ -135,6 +137,8 @@ void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
       return end(told->holder->error());
     kept_out_->claims->wish.free_holder = **told->holder;
   }
+  if (kept_out_->claims)
+    kept_out_->claims->looks_again = false;
   kept_out_->is_kept_out = false;
   kept_out_->is_pause_taken = false;
   kept_out_->reset();
@@ -449,7 +453,8 @@ void invocation_actor::receive_message(const append& answered) {
 void invocation_actor::receive(std::unique_ptr<append> answered) {
   if (releasing_)
     return released(*answered);
-  if (answered->is_kept_out || waits_for_pause(*answered))
+  const bool looks_again = answered->claims && answered->claims->looks_again;
+  if (answered->is_kept_out || looks_again || waits_for_pause(*answered))
     return keep_out(std::move(answered));
   if (answered->starts_run)
     return receive_message(*answered);

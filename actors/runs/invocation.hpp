@@ -62,9 +62,10 @@ private:
   // The message, which may be stored, opens the run in the store.
   bool is_open_ = false;
   bool started_ = false;
-  // The message while another process' run keeps it out; sent again later.
+  // The message while another process' run keeps it out, or while a recovery
+  // looks for its run again; sent again later.
   std::unique_ptr<append> kept_out_;
-  // Tells when to send it; null if the run was never kept out.
+  // Tells when to send it; null if that was never so.
   std::shared_ptr<start_wait> start_wait_;
   // Set while the run gives back a claimed pause; holds the run's outcome.
   std::optional<result<void>> releasing_;

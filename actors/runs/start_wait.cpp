@@ -100,17 +100,30 @@ void start_wait::look_later() {
 void start_wait::look() {
   if (!chosen_.recovers)
     return look_ahead(std::nullopt);
+  find_own([](start_wait& self, result<std::string> free) {
+    if (!free)
+      return self.tell(free.error());
+    self.look_ahead(std::move(free));
+  });
+}
+
+void start_wait::look_again() {
+  find_own([](start_wait& self, result<std::string> free) {
+    self.tell(std::move(free));
+  });
+}
+
+// Finds the holder of the run that is recovered, if it is open and free.
+void start_wait::find_own(void (*use)(start_wait&, result<std::string>)) {
   find_free(shared_, chosen_.session, chosen_.invocation_id)
-    .then([weak = weak_from_this()](result<std::optional<open_run>> found) {
+    .then([use,
+           weak = weak_from_this()](result<std::optional<open_run>> found) {
       const auto self = weak.lock();
       if (!self)
         return;
-      if (!found)
-        return self->tell(found.error());
-      if (!*found)
-        return self->tell(
-          no_open_run(self->chosen_.session, self->chosen_.invocation_id));
-      self->look_ahead(result<std::string>((*found)->holder));
+      if (found && !*found)
+        found = no_open_run(self->chosen_.session, self->chosen_.invocation_id);
+      use(*self, found ? result<std::string>((*found)->holder) : found.error());
     });
 }
 

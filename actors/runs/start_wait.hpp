@@ -1,5 +1,5 @@
 // The wait of a run that an open run of another process keeps out of its
-// session.
+// session, or that is recovered and has to be looked for again.
 //
 // It reads the open runs of the session, which is cheap, and lets the run send
 // its message again only when none of them keeps it out.
@@ -45,11 +45,15 @@ public:
   /// open, and none was when it was last told to try again.
   void await(const error& refusal, bool ends_alone);
 
+  /// For a recovery: tells the run at once whether it is still open and free.
+  void look_again();
+
 private:
   using holder = std::optional<result<std::string>>;
 
   void look_later();
   void look();
+  void find_own(void (*use)(start_wait&, result<std::string>));
   void look_ahead(const holder& found);
   void decide(result<std::vector<open_run>> ahead, const holder& found);
   void tell(holder found);

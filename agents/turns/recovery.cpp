@@ -121,6 +121,8 @@ result<recorded_run> find_recoverable(const event_slice& all,
   if (wish.free_holder && claim && !is_holder(*claim, *wish.free_holder))
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
+  if (claim)
+    found.newest_claim = claim->id;
   if (found.recoveries >= wish.recoveries_max)
     return refused(errc::limit_exceeded,
                    id,

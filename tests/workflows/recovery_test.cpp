@@ -447,6 +447,52 @@ BOOST_AUTO_TEST_CASE(a_claim_that_comes_second_is_a_conflict) {
   BOOST_TEST(claims_in(fast) == 1U);
 }
 
+// The slow process has found the run free before its first process, which was
+// silent then, has it back from a third one.
+BOOST_AUTO_TEST_CASE(a_run_that_its_process_has_back_is_not_free) {
+  staged_place shared;
+  process first(shared.place);
+  first.open();
+  const held_tool held(make_counter());
+  const held_tool held_again(make_counter());
+  const auto go_first = [&](const held_tool& used) {
+    forget_holders(shared.place);
+    return first.runtime.recover(
+      holder(make_counter(), used.made), first.key, first.run_id());
+  };
+  auto lost = first.runtime.run(
+    holder(make_counter(), held.made), first.key, user_message("go"));
+  held.begun->await(1);
+  runtime_fixture slow(shared.options());
+  shared.script->hold();
+  forget_holders(shared.place);
+  auto waits = slow.runtime.recover(
+    holder(make_counter(), held.made), first.key, first.run_id());
+  shared.script->arrived.await(1);
+
+  process third(shared.place);
+  const held_tool third_held(make_counter());
+  forget_holders(shared.place);
+  auto taken = third.runtime.recover(
+    holder(make_counter(), third_held.made), first.key, first.run_id());
+  third_held.begun->await(1);
+  held.released->add();
+  BOOST_TEST(code_of(lost.wait().get()) == "cancelled");
+  auto back = go_first(held_again);
+  held_again.begun->await(1);
+
+  shared.script->release();
+  const auto ended = waits.wait().get();
+  BOOST_TEST(code_of(ended) == "busy");
+  BOOST_TEST(reason_of(ended).find("was heard of") != std::string::npos,
+             reason_of(ended));
+  held_again.released->add();
+  BOOST_TEST(code_of(back.wait().get()) == "ok");
+  third_held.released->add();
+  BOOST_TEST(code_of(taken.wait().get()) == "cancelled");
+  BOOST_TEST(claims_in(first) == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(of_two_recoveries_at_once_one_counts) {
   const auto& of = all_trees()[1];
   const whole_run whole(of);
