@@ -50,7 +50,9 @@ public:
   bool is_dead() const noexcept { return is_dead_; }
 
   /// Ends all failures and delays.
-  void recover() noexcept { habits_ = {}; }
+  void recover() noexcept {
+    habits_ = {.keeps_dead_holders = habits_.keeps_dead_holders};
+  }
 
   result<commit_outcome> commit(std::span<const store_change> changes) override;
   result<std::vector<moved_owner>> changed_elsewhere() override;
