@@ -21,7 +21,7 @@ struct workflow_options {
   /// The nodes. Their order is that of drawings, and of the names in an error.
   std::vector<workflow_node> nodes = {};
   /// The edges, at least one from `workflow_start`. Their order is that in
-  /// which nodes behind the same node are started.
+  /// which nodes after the same node are started.
   std::vector<workflow_edge> edges = {};
   /// Most nodes that may run at the same time; unset: no limit of its own.
   /// `run_options::lanes_max` limits every value.
@@ -47,7 +47,7 @@ struct workflow_options {
 /// nodes are cancelled and awaited, and the error names the node. Joins can go
 /// on without such a node (`join::on_failed`).
 ///
-/// A path ends at a node behind which no edge is followed. If only one node can
+/// A path ends at a node after which no edge is followed. If only one node can
 /// end a path, its last output is the output of the workflow. If several can,
 /// the output is an object by their names. A node can end a path unless one of
 /// its edges is followed always or `otherwise`. The last event of

@@ -28,7 +28,7 @@ json to_json(const route& value);
 /// for another type, and for an integer that has more than 64 bits.
 result<route> route_from_json(const json& data);
 
-/// The result of a node: a value for the nodes behind it, and routes.
+/// The result of a node: a value for the nodes after it, and routes.
 struct node_output {
   /// Makes the result of a node that has nothing to say.
   node_output() = default;
@@ -42,7 +42,7 @@ struct node_output {
     : output(std::move(output_)),
       routes(std::move(routes_)) {}
 
-  /// The input of the nodes behind; null if there is none.
+  /// The input of the nodes after it; null if there is none.
   json output = nullptr;
   /// Routes to follow: an edge with routes is followed if it names one of them.
   std::vector<route> routes = {};

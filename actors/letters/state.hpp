@@ -148,8 +148,8 @@ struct append : call_for<event_ptr> {
   /// True if the letter is refused since the run of its message may not open
   /// beside another process' run. The run stays active in its session.
   bool is_kept_out = false;
-  /// True if the message is refused since a run of another message has
-  /// continued from the pause that it answers.
+  /// True if the message is refused because another run has claimed the pause
+  /// that it answers.
   bool is_pause_taken = false;
   /// The place in the order of the writer that sent the letter, if one has.
   write_place place;

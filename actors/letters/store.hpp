@@ -92,11 +92,11 @@ struct read_events : letter_of<letter_kind::read_events> {
   bool is_second = false;
   /// If set, the store is searched from event `last` back, page by page, for
   /// the event where a run starts to read. The search stops when the run of
-  /// `control` has left. `events` has no events then.
+  /// `control` has left. `events` stays empty.
   std::optional<history_search> search;
-  /// Of the search of a recovery, which reads all events that it passes: these
-  /// events, newest first, beginning with event `asked`. A long search leaves
-  /// out the oldest ones.
+  /// If `keeps_passed` is set, for a recovery, the search keeps the events that
+  /// it reads, at most the newest 16,384 of them. They are in `passed`, newest
+  /// first, beginning with event number `asked`.
   std::vector<event_ptr> passed = {};
   std::uint64_t asked = 0;
   bool keeps_passed = false;

@@ -296,8 +296,8 @@ void durable_session::receive_search(std::unique_ptr<read_events> answered) {
   resume_waiting(std::move(rest));
 }
 
-// Keeps the events of a search from number `first` on, so that they are not
-// read again.
+// Adds the events that a search has read, from number `first` on, to those in
+// memory, so that they are not read again.
 void durable_session::keep_passed(read_events& answered, std::uint64_t first) {
   auto& passed = answered.passed;
   const auto before = events_.before();

@@ -99,11 +99,12 @@ void invocation_actor::receive(std::unique_ptr<struct cancel> wished) {
   leave_session();
 }
 
-// The session has refused the message, since a run of another process is open.
-// By the policy `queue` the run waits for its end; by `reject` it begins only
-// if that process has died. Meanwhile it stays the active run of its session
-// here, and starts anew with each try: another process may have added events
-// that its agents have to see.
+// The session has refused the message, since a run of another process is open,
+// or has continued from the pause that the message answers. By the policy
+// `queue` the run waits for its end; by `reject` it begins only if that process
+// has died. Meanwhile it stays the active run of its session here, and starts
+// anew with each try: another process may have added events that its agents
+// have to see.
 void invocation_actor::keep_out(std::unique_ptr<append> message) {
   if (cancelled())
     return receive_message(*message);

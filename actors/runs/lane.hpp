@@ -280,7 +280,7 @@ private:
   json caught_; // As in `caught_fact`, or null.
 };
 
-/// Continues in a later job of the lane, after the letters that it has.
+/// Continues in a later job of the lane, after the letters in its inbox.
 class later_await {
 public:
   explicit later_await(lane_actor& lane) : lane_(lane) {}

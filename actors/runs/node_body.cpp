@@ -82,7 +82,7 @@ task<node_work_end> call_function(node_context& context,
   if (which.is_item() && !end.made.routes.empty())
     throw error(errc::invalid_argument,
                 fmt::format("{} gives a route, but no edge begins at an item; "
-                            "put a function behind the map that chooses it",
+                            "put a function that chooses it after the map",
                             who_is(which)));
   // The function may have caught the exception.
   if (!end.paused)
@@ -450,8 +450,8 @@ task<agent_end> run_node(lane_actor& lane, const lane_start& start) {
   node_work_end work;
   if (const auto* function = work_of<node_function>(which)) {
     work = co_await call_function(context, *function, which);
-    // The root lane hears of a cancellation that came meanwhile: then nothing
-    // of the function is committed.
+    // After a cancellation nothing of the function is committed: the lane takes
+    // the letter of the cancellation first.
     if (lane.stop().stop_requested())
       co_await later_await(lane);
   } else {

@@ -1,6 +1,6 @@
-// The coroutine of one visit of a workflow's node, on a lane of its own: runs
-// the function, tool or agent, or the items of a map, and emits the event that
-// ends the visit.
+// The coroutine of one visit of a workflow's node: runs the function, tool or
+// agent, or the items of a map, and emits the event that ends the visit. It has
+// a lane of its own, or for a function that runs alone that of the workflow.
 
 #pragma once
 
@@ -36,15 +36,15 @@ struct node_visit {
   bool is_item() const noexcept { return at.items > 0; }
 };
 
-/// Runs the visit or the item of a map that `start` describes, on `lane`. Only
-/// a visit for which `runs_on_caller` is true may run on another lane than one
-/// that was started with `start`. Throws `troupe::error` and the exceptions of
-/// user code. Returns a checkpoint if its agent, or the function or tool
+/// Runs the visit or the item of a map that `start` describes. `lane` is the
+/// lane that was started with `start`. It may be the lane of the workflow if
+/// `runs_on_caller` is true for the node. Throws `troupe::error` and what user
+/// code throws. Returns a checkpoint if its agent, or the function or tool
 /// itself, has to wait for an answer. `start` must outlive the task.
 task<agent_end> run_node(lane_actor& lane, const lane_start& start);
 
-/// Returns true if the node is a function that cannot wait, and has no time
-/// limit. It uses nothing of a lane but its view and its commits.
+/// Returns true if visits of the node may run on the workflow's lane: the node
+/// is a function, no coroutine, and has no time limit.
 bool runs_on_caller(const workflow_graph::node& node) noexcept;
 
 } // namespace troupe::actors

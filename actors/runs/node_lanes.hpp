@@ -1,5 +1,5 @@
-// The lanes of a workflow, one for each visit that runs, and the news that the
-// workflow's coroutine waits for.
+// The lanes that a workflow has started, one for each visit but functions that
+// run alone, and the news that the workflow's coroutine waits for.
 
 #pragma once
 

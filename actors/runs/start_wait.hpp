@@ -1,5 +1,6 @@
-// The wait of a run that an open run of another process keeps out of its
-// session, or that is recovered and has to be looked for again.
+// The wait of a run whose message was refused because of another process: an
+// open run keeps it out of the session, or has claimed the pause that it
+// answers. Also the second look of a recovery.
 //
 // It reads the open runs of the session, which is cheap, and lets the run send
 // its message again only when none of them keeps it out.
@@ -40,9 +41,9 @@ public:
   /// ends. `refusal` is the error of the message. The first call looks at once,
   /// later ones after a delay that grows. Call again after each refusal.
   ///
-  /// `ends_alone` tells that the message is refused whether or not other runs
-  /// are open, but the end of one may change that. The run then ends if none is
-  /// open, and none was when it was last told to try again.
+  /// `ends_alone` is true if another run has claimed the pause that the message
+  /// answers. While runs of other processes are open, the run waits. If none is
+  /// open, it sends its message once more, and ends if none is then, too.
   void await(const error& refusal, bool ends_alone);
 
   /// For a recovery: tells the run at once whether it is still open and free.

@@ -28,8 +28,8 @@ namespace {
 // a portion then end before the next lanes take memory.
 constexpr int visits_per_portion = 64;
 
-// Number of functions that run at the same time. They cannot wait, so more of
-// them would only take memory until their events are committed.
+// Most functions without a time limit that run at the same time. They cannot
+// wait, so more would only take memory until their events are committed.
 constexpr std::size_t functions_max = 256;
 
 // Suspends until there is news about a visit, or a cancellation.
@@ -122,7 +122,7 @@ private:
   };
 
   // A visit that runs on the lane of the workflow.
-  struct own_visit {
+  struct lone_visit {
     std::uint64_t key = 0;
     std::shared_ptr<node_visit> visit;
     lane_start start;
@@ -143,7 +143,7 @@ private:
                           const failed_attempt& before);
   void start(std::uint64_t key, active_visit& active, checkpoint_ptr from);
   bool runs_alone(const active_visit& active) const;
-  task<> run_own();
+  task<> run_lone();
   task<bool> step();
   task<> end_join(std::uint64_t key);
   task<> handle(node_news told);
@@ -168,8 +168,8 @@ private:
   std::map<std::uint64_t, active_visit> visits_;
   std::uint64_t last_key_ = 0;
   std::vector<std::uint64_t> joins_; // Visits of joins, which need no lane.
-  std::unique_ptr<own_visit> own_;   // Runs next; null: none.
-  std::size_t functions_ = 0;        // Of `functions_max`.
+  std::unique_ptr<lone_visit> lone_; // The visit that runs next; or null.
+  std::size_t functions_ = 0;        // Running, at most `functions_max`.
   std::deque<std::uint64_t> due_;    // Visits whose next attempt may start.
   // Joins, and failures that are skipped, whose commits will be news.
   std::size_t committing_ = 0;
@@ -317,7 +317,7 @@ void workflow_run::fail(error why) {
 // Starts visits up to the limit, in portions. Returns true if more may start at
 // once.
 bool workflow_run::start_some() {
-  for (int count = 0; !own_ && functions_ < functions_max
+  for (int count = 0; !lone_ && functions_ < functions_max
                       && lane_.nodes().running() < lanes_max_;
        ++count) {
     if (count == visits_per_portion)
@@ -339,7 +339,7 @@ bool workflow_run::start_some() {
       joins_.push_back(key);
       continue;
     }
-    // Only a run that goes on from a pause or a recovery has some.
+    // Both are empty unless the run goes on from a pause or a recovery.
     auto paused = waiting_.empty() ? waiting_.end()
                                    : waiting_.find(fmt::format(
                                      "{}@{}", node.name, active.visit.ordinal));
@@ -347,7 +347,7 @@ bool workflow_run::start_some() {
       = failed_.empty()
           ? failed_.end()
           : failed_.find(path_of(at_, node.name, active.visit.ordinal));
-    // The visit went on behind its pause, and has failed in this run.
+    // The visit continued after its pause, and has failed in this run.
     if (known != failed_.end() && known->second.is_own)
       paused = waiting_.end();
     if (known != failed_.end()
@@ -358,7 +358,7 @@ bool workflow_run::start_some() {
   return false;
 }
 
-// Prepares the attempt behind one that has failed before. Returns true if it
+// Prepares the next attempt of a visit that has failed. Returns true if it
 // may start at once. In a recovered run it waits only for the rest of the time,
 // and not at all if it had started.
 bool workflow_run::start_next_attempt(std::uint64_t key,
@@ -431,13 +431,13 @@ void workflow_run::start(std::uint64_t key,
     functions_ += runs_on_caller(node) ? 1 : 0;
     return lane_.nodes().start(key, std::move(begin), node.timeout);
   }
-  own_ = std::make_unique<own_visit>(
-    own_visit{key, std::move(visit), std::move(begin)});
+  lone_ = std::make_unique<lone_visit>(
+    lone_visit{key, std::move(visit), std::move(begin)});
 }
 
-// Returns true if the visit may run on the lane of the workflow: a function
-// beside which no other visit runs, waits to be tried again, or can start. News
-// that was not handled yet counts, as it may let others start.
+// Returns true if the visit may run on the lane of the workflow: it is a
+// function, no other visit runs, waits for its next attempt or can start, and
+// no news is left, which could let another visit start.
 bool workflow_run::runs_alone(const active_visit& active) const {
   const auto& lanes = lane_.nodes();
   return lanes.running() == 0 && lanes.waiting() == 0 && !lanes.has_news()
@@ -445,15 +445,16 @@ bool workflow_run::runs_alone(const active_visit& active) const {
          && !schedule_.has_ready() && runs_on_caller(node_of(active));
 }
 
-// A lane of its own would cost more than a short function.
-task<> workflow_run::run_own() {
-  const auto own = std::exchange(own_, nullptr);
+// Runs the visit on the workflow's lane: a lane of its own would cost more than
+// a short function.
+task<> workflow_run::run_lone() {
+  const auto ran = std::exchange(lone_, nullptr);
   end_note ended;
-  own->visit->listener = &ended;
+  ran->visit->listener = &ended;
   node_news told;
-  told.visit = own->key;
+  told.visit = ran->key;
   try {
-    told.outcome = co_await run_node(lane_, own->start);
+    told.outcome = co_await run_node(lane_, ran->start);
   } catch (...) {
     told.outcome = current_failure(errc::callback_failed,
                                    fmt::format("agent '{}'", which_.name()));
@@ -461,11 +462,11 @@ task<> workflow_run::run_own() {
   if (ended.event()) {
     node_news committed;
     committed.is = node_news::kind::committed;
-    committed.visit = own->key;
+    committed.visit = ran->key;
     committed.event = ended.event();
     co_await handle(std::move(committed));
   }
-  ++functions_; // As for the end of a lane.
+  ++functions_; // `handle` counts it as ended.
   co_await handle(std::move(told));
 }
 
@@ -516,8 +517,8 @@ task<bool> workflow_run::step() {
     fail(*lane_.cancelled());
   const bool has_more
     = !failure_ && with_memory_or_end([this] { return start_some(); });
-  if (own_) {
-    co_await run_own();
+  if (lone_) {
+    co_await run_lone();
   } else if (!failure_ && !joins_.empty()) {
     const auto key = joins_.front();
     joins_.erase(joins_.begin());
@@ -640,8 +641,8 @@ workflow_run::delay_after(std::uint64_t attempt,
     = std::min(most,
                static_cast<double>(rules.first_delay.count())
                  * std::pow(rules.factor, static_cast<double>(attempt - 1)));
-  // Made from the id of the visit, so that runs differ, and a process that
-  // recovers this one comes to the same time.
+  // Made from the id of the visit and the attempt: visits wait for different
+  // times, and a recovered run computes the same time again.
   const auto id = fmt::format(
     "{}#{}",
     visit_id(at_, path_of(at_, node_of(failed).name, failed.visit.ordinal)),

@@ -150,8 +150,8 @@ private:
     std::uint64_t fired_as = 0; // Visit of the join; 0: it has not fired.
   };
 
-  // Most nodes have no more than one visit, and a list needs no memory for
-  // none.
+  // Lists, since most nodes have at most one visit, and an empty list has no
+  // memory of its own.
   struct node_state {
     std::list<waiting_visit> queue;
     std::optional<waiting_visit> running;

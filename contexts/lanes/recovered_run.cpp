@@ -89,7 +89,7 @@ recovered_run::recovered_run(const event_slice& events,
     if (each->invocation_id == invocation && each->author != "user"
         && fact_in(*each, recovers_fact) == nullptr)
       add(each);
-  // Most runs have none, and then no place has.
+  // Most runs have no event that escalates, and need no search.
   if (std::ranges::any_of(parts_, [](const auto& known) {
         return std::ranges::any_of(known.second.own, [](const auto& each) {
           return each->actions.escalate;

@@ -101,7 +101,7 @@ private:
   bool valid_ = true;
 };
 
-// Writes one object with names that need no escapes.
+// Writes one object. Only `rest` takes names that need escapes.
 class object_writer {
 public:
   explicit object_writer(text_writer& out) : out_(out) { out_.raw("{"); }
@@ -129,8 +129,8 @@ public:
     names_.push_back(name);
   }
 
-  // Writes the fields of an object but for those that were written before, and
-  // those of `left_out`.
+  // Writes the fields that are left: none that was written before, and none of
+  // `left_out`.
   void rest(const value& fields,
             std::initializer_list<std::string_view> left_out = {}) {
     if (fields.is_null())
@@ -218,8 +218,8 @@ bool has_stored_actions(const event_actions& actions) noexcept {
          || actions.skip_summarization || !actions.extra.is_null();
 }
 
-// Writes the text directly. An object of JSON first would cost more than the
-// rest of a commit.
+// Writes the text directly: making an object of JSON first would cost more than
+// the rest of a commit.
 result<void> encode_body(const event& said, std::string& body) {
   text_writer out(body);
   object_writer shown(out);

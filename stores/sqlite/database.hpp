@@ -130,7 +130,7 @@ public:
   std::int64_t number(std::string_view sql) const;
 
   /// Extends the file of the write-ahead log to `bytes`, unless it is larger.
-  /// Failures are ignored. Only inside a transaction that writes.
+  /// Ignores failures. Call it only in a transaction that writes.
   void reserve_log(std::uint64_t bytes) const noexcept;
 
   /// Calls `act` again while SQLite answers that the file is locked, since it

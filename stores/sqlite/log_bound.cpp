@@ -17,9 +17,9 @@ using std::chrono::steady_clock;
 // SQLite's default page size, which the layout keeps.
 constexpr std::uint64_t page_size = 4'096;
 
-// Space is reserved in steps of so many bytes, a page and its header of 24
-// bytes for each frame. The file ends between one and two steps behind the last
-// frame.
+// Space is reserved in steps of this size. Each reservation leaves between one
+// and two steps free after the last frame. A frame is a page with a header of
+// 24 bytes.
 constexpr std::uint64_t step_bytes = std::uint64_t{1} << 20U;
 constexpr std::uint64_t frame_bytes = page_size + 24;
 
@@ -56,7 +56,7 @@ void sqlite_log_space::extend(const sqlite_database& writer,
   const auto step
     = static_cast<std::uint64_t>(std::max(frames, 0)) * frame_bytes / step_bytes
       + 2;
-  // After a restart the file may have been cut to nothing.
+  // Also when the log has begun anew: its file may have been cut to nothing.
   if (step == std::exchange(step_, step) || step * step_bytes > bytes_max_)
     return;
   writer.reserve_log(step * step_bytes);

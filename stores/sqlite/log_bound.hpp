@@ -23,9 +23,9 @@ class sqlite_log_space {
 public:
   explicit sqlite_log_space(const sqlite_settings& settings) noexcept;
 
-  /// Extends the file if few frames would still fit. `frames` is the number of
-  /// frames after the last commit; 0 if the connection has not written yet. On
-  /// a failure, as with a full disk, the file grows with the commits.
+  /// Extends the file when the log has grown by a MiB, up to `log_bytes_max`.
+  /// `frames` is the number of frames in the log; 0 if the connection has not
+  /// written yet. On a failure (disk full), the file grows with the commits.
   ///
   /// Requires that `writer` is in a transaction that writes: SQLite extends a
   /// file by writing to its end, where another process could have put frames.

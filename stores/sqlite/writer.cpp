@@ -278,7 +278,7 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
     log_.mark(mark.row, mark.mark);
   folded_ = fold_.work(rows, folded_);
   purge_.work(purge_rows, folded_);
-  // With the lock for writing, so that no other process writes to the log now.
+  // The transaction has the lock, so no other process writes to the log now.
   log_space_.extend(database_, log_frames_);
   writing.commit();
   // SQLite reports success for a commit into a file that was removed meanwhile,
