@@ -96,7 +96,8 @@ struct server_options {
   bool cancel_on_disconnect = false;
   /// True: the server recovers the open runs of its apps, when it starts and
   /// while it runs (docs/agents.md, "Recovery"): those whose processes have
-  /// ended, and whose root agent has the name of the app's. Each is tried once.
+  /// ended, and whose root agent has the name of the app's. Each is tried once,
+  /// and again only after `busy` and `store_failed`.
   /// False: only when a request asks for it.
   bool recovers_runs = false;
   /// Called when a run that the server has recovered by `recovers_runs` has

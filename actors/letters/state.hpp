@@ -36,17 +36,24 @@ class lane_actor;
 
 /// The claim of a recovery on its run.
 struct run_claim {
+  /// Forgets the last decision on the claim.
+  void reset() noexcept { is_over = looks_again = false; }
+
   recovery_wish wish;
+  /// Number of recoveries of the run before this one, once that is known.
+  std::optional<std::uint64_t> recoveries;
   /// True if the claim is refused, and so will be each later one of the run.
   bool is_over = false;
   /// The run, once it was found.
   recorded_run run = {};
-  /// Id of the newest claim that was known before the run was found to be free
-  /// (`recovery_wish::free_holder`); unset at first.
-  std::optional<std::string> known_claim = {};
-  /// True if the claim is refused since there is a newer claim, or since none
-  /// was known; `known_claim` is the newest one now. The run stays active in
-  /// its session, and looks again if it is free.
+  /// Id of the newest event of the run when the claim was decided last.
+  std::string newest_event = {};
+  /// `newest_event` of the time before the run was found to be free
+  /// (`recovery_wish::free_holder`); unset if it was found before any decision.
+  std::optional<std::string> known_event = {};
+  /// True if the claim is refused since `known_event` is not the newest event
+  /// of the run. The run stays active in its session, and looks again if it is
+  /// free.
   bool looks_again = false;
 };
 
@@ -93,6 +100,8 @@ struct append : call_for<event_ptr> {
     if (basis)
       basis->take_back();
     joined = false;
+    if (claims)
+      claims->reset();
     place.take_back();
   }
 

@@ -243,8 +243,12 @@ void durable_session::reply_to(std::unique_ptr<append> decided,
   if (answered.outcome == verdict::again
       || (answered.refuses_again && is_refused(*decided)))
     return decide_again(std::move(decided));
-  if (answered.outcome == verdict::failed)
+  if (answered.outcome == verdict::failed) {
+    // A claim may have been refused before, by what was known then.
+    if (decided->claims)
+      decided->claims->reset();
     decided->refuse(answered.why);
+  }
   reply_in_order(std::move(decided));
 }
 

@@ -161,25 +161,25 @@ result<void> session_actor::check_not_active(const start_run& wanted) const {
 
 // The claim may be judged again, after other processes have written. If one of
 // them has claimed the run meanwhile, this claim loses. Over a store that keeps
-// open runs, it is refused, and the run looks again if it is free: the process
-// that was found to have been silent may have claimed the run since.
+// open runs, it is refused if the run has an event that was not known when the
+// run was found to be free, and the run looks again: the process that was
+// silent then may have written the event, or have claimed the run since.
 result<void> session_actor::claim_run(append& next) {
   auto& claim = *next.claims;
   auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);
   if (!found)
     return found.error();
-  const auto& newest = found->newest_claim;
-  claim.looks_again = claim.wish.free_holder
-                      && (claim.looks_again || claim.known_claim != newest);
-  const bool is_known = claim.known_claim.value_or(newest) == newest;
-  claim.known_claim = newest;
-  if (claim.looks_again)
+  claim.newest_event = found->newest_event;
+  if (claim.wish.free_holder && claim.known_event != claim.newest_event) {
+    claim.looks_again = true;
     return error(errc::busy,
                  fmt::format("run '{}' of session {} has to be looked for "
-                             "again, since it may have been claimed meanwhile",
+                             "again, since its process may have gone on",
                              claim.wish.invocation_id,
                              to_string(key())));
-  if (!is_known)
+  }
+  if (!claim.wish.free_holder
+      && claim.recoveries.value_or(found->recoveries) != found->recoveries)
     return error(errc::conflict,
                  fmt::format("another process has recovered run '{}' of "
                              "session {} meanwhile",
@@ -187,6 +187,7 @@ result<void> session_actor::claim_run(append& next) {
                              to_string(key())));
   if (auto read = find_answered(next); !read)
     return read;
+  claim.recoveries = found->recoveries;
   claim.run = std::move(*found);
   auto claiming = std::make_shared<event>(*next.event);
   number_claim(*claiming, claim.run.recoveries + 1);

@@ -136,10 +136,10 @@ void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
   if (told->holder) {
     if (!*told->holder)
       return end(told->holder->error());
-    kept_out_->claims->wish.free_holder = **told->holder;
+    auto& claim = *kept_out_->claims;
+    claim.wish.free_holder = **told->holder;
+    claim.known_event = claim.newest_event;
   }
-  if (kept_out_->claims)
-    kept_out_->claims->looks_again = false;
   kept_out_->is_kept_out = false;
   kept_out_->is_pause_taken = false;
   kept_out_->reset();

@@ -19,12 +19,18 @@ error refused(errc code, std::string_view id, std::string_view why) {
 
 constexpr const char* holder_fact = "holder";
 
-// The newest claim of a run, also if a rewind has taken it back: the store has
-// its holder. Null if there is no claim.
-event_ptr newest_claim(const event_slice& all, std::string_view run) {
+bool is_any(const event&) {
+  return true;
+}
+
+// The newest event of a run that `fits`, also if a rewind has taken it back:
+// the store has the holder of its newest claim. Null if there is none.
+event_ptr newest_event(const event_slice& all,
+                       std::string_view run,
+                       bool (*fits)(const event&) = is_any) {
   for (auto index = all.size(); index > 0; --index)
     if (const auto& said = all[index - 1];
-        said->invocation_id == run && claims_run(*said))
+        said->invocation_id == run && fits(*said))
       return said;
   return nullptr;
 }
@@ -117,12 +123,11 @@ result<recorded_run> find_recoverable(const event_slice& all,
       id,
       "the session has no message of such a run; it may have been taken "
       "back by a rewind, or trimmed"));
-  const auto claim = newest_claim(all, id);
+  const auto claim = newest_event(all, id, claims_run);
   if (wish.free_holder && claim && !is_holder(*claim, *wish.free_holder))
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
-  if (claim)
-    found.newest_claim = claim->id;
+  found.newest_event = newest_event(all, id)->id;
   if (found.recoveries >= wish.recoveries_max)
     return refused(errc::limit_exceeded,
                    id,

@@ -52,9 +52,8 @@ struct recorded_run {
   event_ptr said;
   /// Number of its recoveries.
   std::uint64_t recoveries = 0;
-  /// Id of its newest claim, also if a rewind has taken that back; empty if
-  /// there is none.
-  std::string newest_claim = {};
+  /// Id of its newest event, also if a rewind has taken that back.
+  std::string newest_event = {};
 };
 
 /// Finds the run of the wish among the events of a session, and checks that it

@@ -13,6 +13,14 @@ namespace {
 // A process counts as ended after its lease, which is longer.
 constexpr std::chrono::milliseconds period{2'000};
 
+// Returns true if the run itself was not the reason of the failure: its process
+// was only silent, or the store failed.
+bool may_succeed_later(const result<void>& ended) {
+  return !ended
+         && (ended.error().code() == errc::busy
+             || ended.error().code() == errc::store_failed);
+}
+
 } // namespace
 
 void recoveries::start() {
@@ -61,22 +69,29 @@ void recoveries::recover(const agent& root, const unfinished_run& left) {
   if (!on)
     return;
   recovery_calls calls;
-  calls.ended = [on = on_, left](const result<void>& ended) {
-    const auto here = on.lock();
-    if (here && here->options.on_recovery)
-      here->options.on_recovery(left, ended);
-  };
+  calls.ended
+    = [self = weak_from_this(), on = on_, left](const result<void>& ended) {
+        // Before the call, which may wait for the next try.
+        if (const auto here = self.lock(); here && may_succeed_later(ended))
+          here->forget_try(left.invocation_id);
+        const auto here = on.lock();
+        if (here && here->options.on_recovery)
+          here->options.on_recovery(left, ended);
+      };
   const auto started = start_recovery(on,
                                       root,
                                       left.session,
                                       left.invocation_id,
                                       on->options.runs,
                                       std::move(calls));
-  if (started)
-    return;
   // A request recovers or closes it. If that fails, the next look tries again.
+  if (!started)
+    forget_try(left.invocation_id);
+}
+
+void recoveries::forget_try(const std::string& run) {
   const std::lock_guard guard(mutex_);
-  tried_.erase(left.invocation_id);
+  tried_.erase(run);
 }
 
 } // namespace troupe::serving

@@ -15,7 +15,8 @@ namespace troupe::serving {
 
 /// Recovers the open runs of the server's apps, as long as the server lives:
 /// those of killed processes, and those of processes that end meanwhile. Each
-/// run is tried once. Thread-safe.
+/// run is tried once, and again only if its process was not silent after all,
+/// or if the store failed. Thread-safe.
 class recoveries : public std::enable_shared_from_this<recoveries> {
 public:
   explicit recoveries(served_ptr on) : on_(std::move(on)) {}
@@ -29,6 +30,7 @@ private:
   // Returns false if the run was tried before, unless another process has had
   // it since and has left it.
   bool note_try(const unfinished_run& left);
+  void forget_try(const std::string& run);
 
   const std::weak_ptr<served> on_;
   std::mutex mutex_;

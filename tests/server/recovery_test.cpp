@@ -3,6 +3,7 @@
 
 #include "troupe/stores/shared/memory_store.hpp"
 
+#include "../runtime/staged_store.hpp"
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -174,6 +175,32 @@ BOOST_AUTO_TEST_CASE(a_refused_run_is_tried_again_after_another_process) {
   BOOST_TEST(!second.wait().get());
   tries.await(2);
   BOOST_TEST(conflicts == 2);
+}
+
+// The next look is two seconds later.
+BOOST_AUTO_TEST_CASE(a_recovery_whose_store_failed_is_tried_again) {
+  staged_place shared;
+  const auto key = leave_run(shared.place, "root");
+  shared.script->fail_loads(true);
+  tally tries;
+  std::promise<std::string> back;
+  server_options options;
+  options.recovers_runs = true;
+  options.on_recovery = [&](const unfinished_run&, const result<void>& ended) {
+    tries.add();
+    if (ended)
+      back.set_value("ok");
+    else if (ended.error().code() == errc::store_failed)
+      shared.script->fail_loads(false);
+    else
+      back.set_value(to_string(ended.error()));
+  };
+  server_fixture on(troupe::runtime::open(shared.options()).value(),
+                    {{"press", saying("root", "back")}},
+                    std::move(options));
+  BOOST_TEST(back.get_future().get() == "ok");
+  tries.await(2);
+  BOOST_TEST(last_text(on.runtime, key) == "back");
 }
 
 // Otherwise they would stay open for ever.

@@ -19,6 +19,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -437,8 +438,7 @@ BOOST_AUTO_TEST_CASE(a_claim_that_comes_second_is_a_conflict) {
   BOOST_TEST(fast.recover(make(make_counter())) == "ok");
   shared.script->release();
   const auto ended = waits.wait().get();
-  BOOST_TEST((code_of(ended) == "conflict" || code_of(ended) == "cancelled"),
-             code_of(ended));
+  BOOST_TEST(code_of(ended) == "conflict");
   BOOST_TEST(reason_of(ended).find("another process has recovered")
                != std::string::npos,
              reason_of(ended));
@@ -447,50 +447,130 @@ BOOST_AUTO_TEST_CASE(a_claim_that_comes_second_is_a_conflict) {
   BOOST_TEST(claims_in(fast) == 1U);
 }
 
-// The slow process has found the run free before its first process, which was
-// silent then, has it back from a third one.
-BOOST_AUTO_TEST_CASE(a_run_that_its_process_has_back_is_not_free) {
+// Another process has found the run free before its first process, which was
+// silent then, has it back from a third one: before the claim is decided, or
+// while it is written.
+BOOST_DATA_TEST_CASE(a_run_that_its_process_has_back_is_not_free,
+                     boost::unit_test::data::make({true, false}),
+                     before_the_claim) {
   staged_place shared;
   process first(shared.place);
+  process third(shared.place);
   first.open();
-  const held_tool held(make_counter());
-  const held_tool held_again(make_counter());
-  const auto go_first = [&](const held_tool& used) {
+  const auto id_of = [&] { return first.run_id(); };
+  const held_tool begun(make_counter());
+  const held_tool taken(make_counter());
+  const held_tool back(make_counter());
+  const auto recover_by = [&](process& on, const held_tool& used) {
     forget_holders(shared.place);
-    return first.runtime.recover(
-      holder(make_counter(), used.made), first.key, first.run_id());
+    auto started = on.runtime.recover(
+      holder(make_counter(), used.made), first.key, id_of());
+    used.begun->await(1);
+    return started;
   };
   auto lost = first.runtime.run(
-    holder(make_counter(), held.made), first.key, user_message("go"));
-  held.begun->await(1);
+    holder(make_counter(), begun.made), first.key, user_message("go"));
+  begun.begun->await(1);
+  std::vector<run> started;
+  const auto move = [&] {
+    started.push_back(recover_by(third, taken));
+    begun.released->add();
+    BOOST_TEST(code_of(lost.wait().get()) == "cancelled");
+    started.push_back(recover_by(first, back));
+  };
+
+  const auto once = std::make_shared<std::once_flag>();
+  if (before_the_claim)
+    shared.script->on_session_load = [&, once] { std::call_once(*once, move); };
+  else
+    shared.script->hold();
   runtime_fixture slow(shared.options());
-  shared.script->hold();
   forget_holders(shared.place);
   auto waits = slow.runtime.recover(
-    holder(make_counter(), held.made), first.key, first.run_id());
-  shared.script->arrived.await(1);
-
-  process third(shared.place);
-  const held_tool third_held(make_counter());
-  forget_holders(shared.place);
-  auto taken = third.runtime.recover(
-    holder(make_counter(), third_held.made), first.key, first.run_id());
-  third_held.begun->await(1);
-  held.released->add();
-  BOOST_TEST(code_of(lost.wait().get()) == "cancelled");
-  auto back = go_first(held_again);
-  held_again.begun->await(1);
-
-  shared.script->release();
+    holder(make_counter(), begun.made), first.key, id_of());
+  if (!before_the_claim) {
+    shared.script->arrived.await(1);
+    move();
+    shared.script->release();
+  }
   const auto ended = waits.wait().get();
   BOOST_TEST(code_of(ended) == "busy");
   BOOST_TEST(reason_of(ended).find("was heard of") != std::string::npos,
              reason_of(ended));
-  held_again.released->add();
-  BOOST_TEST(code_of(back.wait().get()) == "ok");
-  third_held.released->add();
-  BOOST_TEST(code_of(taken.wait().get()) == "cancelled");
+  BOOST_TEST_REQUIRE(started.size() == 2U);
+  back.released->add();
+  BOOST_TEST(code_of(started[1].wait().get()) == "ok");
+  taken.released->add();
+  BOOST_TEST(code_of(started[0].wait().get()) == "cancelled");
   BOOST_TEST(claims_in(first) == 2U);
+}
+
+// The process was only silent: it goes on while the claim is written.
+BOOST_AUTO_TEST_CASE(a_run_whose_process_goes_on_is_not_free) {
+  staged_place shared;
+  process first(shared.place);
+  first.open();
+  const held_tool held(make_counter());
+  const held_tool next(make_counter());
+  const auto root = sequential(
+    "s",
+    {holder(make_counter(), held.made),
+     thinks(
+       make_counter(), "b", {calling("held"), {.text = "done"}}, {next.made})});
+  auto going = first.runtime.run(root, first.key, user_message("go"));
+  held.begun->await(1);
+  runtime_fixture slow(shared.options());
+  shared.script->hold();
+  forget_holders(shared.place);
+  auto waits = slow.runtime.recover(root, first.key, first.run_id());
+  shared.script->arrived.await(1);
+  held.released->add();
+  next.begun->await(1);
+  // A sign of life, as its next renewal is.
+  for (const auto& each :
+       make_memory_store(shared.place)->list_runs({}).value())
+    make_memory_store(shared.place)->renew_holder(each.holder).value();
+  shared.script->release();
+  BOOST_TEST(code_of(waits.wait().get()) == "busy");
+  next.released->add();
+  BOOST_TEST(code_of(going.wait().get()) == "ok");
+  BOOST_TEST(claims_in(first) == 0U);
+}
+
+// The session in memory is old: its user knows nothing of the run. That the run
+// cannot be recovered now is no reason to give it up.
+BOOST_AUTO_TEST_CASE(a_run_that_is_not_in_memory_yet_is_not_given_up) {
+  const auto place = make_memory_data();
+  process late(place);
+  late.open();
+  late.go(says("a", "1"));
+  const auto make = [](bool is_stuck) {
+    return custom("a", [is_stuck](invocation_context& context) -> agent_run {
+      context.state().set("temp:seen", 1);
+      co_await context.emit(text("begun"));
+      if (is_stuck)
+        co_await context.sleep(1h);
+    });
+  };
+  {
+    process ends(place);
+    ends.runtime.run(make(true), late.key, user_message("go")).detach();
+    while (ends.events(ends.key).size() < 4)
+      std::this_thread::yield();
+  }
+  const auto id = make_memory_store(place)->list_runs({}).value().at(0);
+  forget_holders(place);
+  const auto root = make(false);
+  const auto refused
+    = late.end_of(late.runtime.recover(root, late.key, id.invocation_id));
+  BOOST_TEST(refused == "conflict", refused + ": " + late.reason);
+  BOOST_TEST(late.tells("temp:seen"), late.reason);
+  run_options allowing;
+  allowing.allow_lost_temp = true;
+  forget_holders(place);
+  const auto code = late.end_of(
+    late.runtime.recover(root, late.key, id.invocation_id, allowing));
+  BOOST_TEST(code == "ok", code + ": " + late.reason);
 }
 
 BOOST_AUTO_TEST_CASE(of_two_recoveries_at_once_one_counts) {
