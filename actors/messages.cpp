@@ -253,6 +253,8 @@ void append::release() {
 }
 
 void append::refuse(error why) {
+  if (claims)
+    claims->is_over = false;
   place.refuse(why);
   for (auto* each = followers.empty() ? nullptr : &followers.front();
        each != nullptr;

@@ -484,13 +484,16 @@ result<void> begin(detail::session_backend& backend,
 void begin_recovery(detail::session_backend& backend,
                     std::shared_ptr<actors::run_shared> started,
                     const agent& root,
-                    std::optional<std::string> holder) {
+                    std::optional<former_holder> holder) {
   const auto control = started->control;
   auto claims = std::make_unique<actors::run_claim>();
   claims->wish = {.invocation_id = control->invocation_id,
                   .recoveries_max = started->options.recoveries_max,
-                  .allow_lost_temp = started->options.allow_lost_temp,
-                  .free_holder = std::move(holder)};
+                  .allow_lost_temp = started->options.allow_lost_temp};
+  if (holder) {
+    claims->wish.free_holder = std::move(holder->id);
+    claims->silent_for = holder->silent_for;
+  }
   auto claiming = make_claim_event(
     root.name(), control->invocation_id, started->shared->holder_id);
   if (auto ready = begin(backend,
@@ -520,18 +523,20 @@ void begin_if_free(const std::shared_ptr<detail::session_backend>& backend,
                    const agent& root) {
   auto found = actors::find_free(
     started->shared, started->facts.session, started->control->invocation_id);
-  found.then([backend, started, root](result<std::optional<open_run>> listed) {
-    auto& control = *started->control;
-    if (!listed)
-      return control.end(listed.error());
-    if (!*listed)
-      return control.end(
-        actors::no_open_run(started->facts.session, control.invocation_id));
-    auto& left = **listed;
-    if (left.agent != root.name())
-      return control.end(other_root(left, root));
-    begin_recovery(*backend, started, root, std::move(left.holder));
-  });
+  found.then(
+    [backend, started, root](const result<std::optional<open_run>>& listed) {
+      auto& control = *started->control;
+      if (!listed)
+        return control.end(listed.error());
+      if (!*listed)
+        return control.end(
+          actors::no_open_run(started->facts.session, control.invocation_id));
+      const auto& left = **listed;
+      if (left.agent != root.name())
+        return control.end(other_root(left, root));
+      begin_recovery(
+        *backend, started, root, actors::holder_of(left, *started->shared));
+    });
 }
 
 } // namespace

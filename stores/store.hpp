@@ -80,6 +80,15 @@ struct kept_past {
   std::uint64_t incarnation = 0;
 };
 
+/// The process that had an open run before another one takes the run.
+struct former_holder {
+  /// Its name, see `run_mark::holder`.
+  std::string id;
+  /// Set: it must be unknown to the store, or have been silent for longer than
+  /// this, by the clock of the store.
+  std::optional<std::chrono::microseconds> silent_for = {};
+};
+
 /// Opens or closes a run of a session. A run is open from the commit of its
 /// message until the commit that closes it. A run whose process was killed
 /// stays open.
@@ -105,6 +114,10 @@ struct run_mark {
   /// For a mark that opens. Set: the run stays as it is unless it is open and
   /// this holder has it. Unset: the run opens in any case.
   std::optional<std::string> held_by = {};
+  /// For a mark that opens. Set: the run must be open already, and this holder
+  /// must have it. If not, the commit writes nothing, and
+  /// `commit_outcome::kept_out` names the run as the one that keeps it out.
+  std::optional<former_holder> taken_from = {};
 };
 
 /// One change. It takes effect in every scope that it touches, or in none.
@@ -153,11 +166,13 @@ struct store_change {
 };
 
 /// A run that may not open, since another run of its session is open
-/// (`run_mark::alone_after`).
+/// (`run_mark::alone_after`), or since it cannot be taken from its former
+/// holder (`run_mark::taken_from`).
 struct kept_out_run {
   owner_name session;        ///< Session of both runs.
   std::string invocation_id; ///< Id of the run that was to be opened.
-  std::string other;         ///< Id of an open run that keeps it out.
+  /// Id of an open run that keeps it out; its own id if it cannot be taken.
+  std::string other;
 };
 
 /// The outcome of a commit that did not fail.
@@ -171,8 +186,8 @@ struct commit_outcome {
   /// `changed_elsewhere` has reported the removal: an owner of that name that
   /// exists now is a new one.
   std::vector<owner_name> moved;
-  /// Runs that may not open beside others. If there are any, nothing is
-  /// written. A store may leave them out of an outcome that names moved owners.
+  /// Runs that may not open. If there are any, nothing is written. A store may
+  /// leave them out of an outcome that names moved owners.
   std::vector<kept_out_run> kept_out = {};
 };
 

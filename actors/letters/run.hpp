@@ -58,8 +58,9 @@ struct end_run : letter_of<letter_kind::end_run>, look_up {
 
 /// Tells an invocation to send its message again, which was kept out.
 struct try_again : letter_of<letter_kind::try_again> {
-  /// Of a recovery: the holder from `find_free`. An error ends the run.
-  std::optional<result<std::string>> holder;
+  /// Of a recovery: the holder from which the run can be taken now. An error
+  /// ends the run.
+  std::optional<result<former_holder>> holder;
 };
 
 /// Starts the body of an agent on its lane.

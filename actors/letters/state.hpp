@@ -36,25 +36,17 @@ class lane_actor;
 
 /// The claim of a recovery on its run.
 struct run_claim {
-  /// Forgets the last decision on the claim.
-  void reset() noexcept { is_over = looks_again = false; }
-
   recovery_wish wish;
-  /// Number of recoveries of the run before this one, once that is known.
+  /// As `former_holder::silent_for`, for `recovery_wish::free_holder`.
+  std::optional<std::chrono::microseconds> silent_for = {};
+  /// Number of recoveries of the run before this one, once that is known. Used
+  /// only over stores that keep no open runs.
   std::optional<std::uint64_t> recoveries;
-  /// True if the claim is refused, and so will be each later one of the run.
+  /// True if the claim is refused by the decision on it, and so will be each
+  /// later one of the run.
   bool is_over = false;
-  /// The run, once it was found.
+  /// The run, once the claim was accepted.
   recorded_run run = {};
-  /// Id of the newest event of the run when the claim was decided last.
-  std::string newest_event = {};
-  /// `newest_event` of the time before the run was found to be free
-  /// (`recovery_wish::free_holder`); unset if it was found before any decision.
-  std::optional<std::string> known_event = {};
-  /// True if the claim is refused since `known_event` is not the newest event
-  /// of the run. The run stays active in its session, and looks again if it is
-  /// free.
-  bool looks_again = false;
 };
 
 /// One event on its way to the session's log. Only the holder of the letter may
@@ -101,7 +93,7 @@ struct append : call_for<event_ptr> {
       basis->take_back();
     joined = false;
     if (claims)
-      claims->reset();
+      claims->is_over = false;
     place.take_back();
   }
 
@@ -140,7 +132,7 @@ struct append : call_for<event_ptr> {
   /// run.
   bool starts_run = false;
   answer_rights rights;
-  /// Set if the event claims a run; with the run, once it was found.
+  /// Set if the event claims a run.
   std::unique_ptr<run_claim> claims;
   /// The run that the event opens in the store; null: none.
   std::unique_ptr<const run_mark> mark;
@@ -154,8 +146,8 @@ struct append : call_for<event_ptr> {
   bool makes_id = false;
   /// True for a retry: another letter appends the event, or has done so.
   bool joined = false;
-  /// True if the letter is refused since the run of its message may not open
-  /// beside another process' run. The run stays active in its session.
+  /// True if the letter is refused since the run of its message may not open,
+  /// or since its history has to be read. The run stays active in its session.
   bool is_kept_out = false;
   /// True if the message is refused because another run has claimed the pause
   /// that it answers.

@@ -243,12 +243,8 @@ void durable_session::reply_to(std::unique_ptr<append> decided,
   if (answered.outcome == verdict::again
       || (answered.refuses_again && is_refused(*decided)))
     return decide_again(std::move(decided));
-  if (answered.outcome == verdict::failed) {
-    // A claim may have been refused before, by what was known then.
-    if (decided->claims)
-      decided->claims->reset();
+  if (answered.outcome == verdict::failed)
     decided->refuse(answered.why);
-  }
   reply_in_order(std::move(decided));
 }
 
@@ -306,7 +302,7 @@ void durable_session::decide_again(std::unique_ptr<append> decided) {
     decide_again(take_as<append>(followers.pop_front()));
 }
 
-// A run whose message is not decided has not begun, and was claimed by none.
+// A run whose message is not decided has not begun here.
 void durable_session::forget_message(const append& undone) {
   if (!undone.starts_run || !runs_)
     return;
@@ -321,16 +317,25 @@ void durable_session::keep_out(std::unique_ptr<append> message,
   forget_message(*message);
   reset_all(*message);
   message->is_kept_out = true;
-  message->refuse(
-    error(errc::busy,
-          fmt::format("session {} already has a run of another process, '{}'; "
-                      "try again when it has ended, or when its process has "
-                      "been silent for {} ms",
-                      to_string(key()),
-                      other,
-                      std::chrono::ceil<std::chrono::milliseconds>(
-                        shared().options.run_lease)
-                        .count())));
+  if (other == message->mark->invocation_id)
+    message->refuse(
+      error(errc::busy,
+            fmt::format("run '{}' of session {} has gone on in its process, or "
+                        "was recovered or closed meanwhile; list the open "
+                        "runs, and recover it again if it is free",
+                        other,
+                        to_string(key()))));
+  else
+    message->refuse(error(
+      errc::busy,
+      fmt::format(
+        "session {} already has a run of another process, '{}'; "
+        "try again when it has ended, or when its process has "
+        "been silent for {} ms",
+        to_string(key()),
+        other,
+        std::chrono::ceil<std::chrono::milliseconds>(shared().options.run_lease)
+          .count())));
   reply_in_order(std::move(message));
 }
 

@@ -394,7 +394,10 @@ bool session_actor::accept(append& next, bool undecided) {
   if (judged)
     judged = batch_.judge(next, state_, undecided, shared().options.limits);
   if (!judged) {
+    const bool is_over = next.claims && next.claims->is_over;
     next.refuse(judged.error());
+    if (is_over)
+      next.claims->is_over = true;
     return false;
   }
   if (next.basis)

@@ -159,25 +159,28 @@ result<void> session_actor::check_not_active(const start_run& wanted) const {
                            to_string(key())));
 }
 
-// The claim may be judged again, after other processes have written. If one of
-// them has claimed the run meanwhile, this claim loses. Over a store that keeps
-// open runs, it is refused if the run has an event that was not known when the
-// run was found to be free, and the run looks again: the process that was
-// silent then may have written the event, or have claimed the run since.
+// Decides the claim, perhaps again after other processes have written. Whether
+// the run is still free is decided by the commit (`run_mark::taken_from`). Over
+// a store without open runs the claim fails if the run was recovered meanwhile.
 result<void> session_actor::claim_run(append& next) {
   auto& claim = *next.claims;
-  auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);
-  if (!found)
-    return found.error();
-  claim.newest_event = found->newest_event;
-  if (claim.wish.free_holder && claim.known_event != claim.newest_event) {
-    claim.looks_again = true;
+  next.is_kept_out = false;
+  // The run was cancelled, and its history may have left memory.
+  if (!runs_ || runs_->find(next.reply_to.id()) == nullptr)
+    return cancelled_before_start();
+  if (auto read = find_answered(next); !read) {
+    // The run began in another process, so the history for it was not read. Its
+    // start reads it, and is sent again.
+    next.is_kept_out = true;
     return error(errc::busy,
-                 fmt::format("run '{}' of session {} has to be looked for "
-                             "again, since its process may have gone on",
+                 fmt::format("the history of run '{}' of session {} is not in "
+                             "memory yet; recover it again",
                              claim.wish.invocation_id,
                              to_string(key())));
   }
+  auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);
+  if (!found)
+    return found.error();
   if (!claim.wish.free_holder
       && claim.recoveries.value_or(found->recoveries) != found->recoveries)
     return error(errc::conflict,
@@ -185,10 +188,13 @@ result<void> session_actor::claim_run(append& next) {
                              "session {} meanwhile",
                              claim.wish.invocation_id,
                              to_string(key())));
-  if (auto read = find_answered(next); !read)
-    return read;
   claim.recoveries = found->recoveries;
   claim.run = std::move(*found);
+  if (claim.wish.free_holder) {
+    auto taking = std::make_unique<run_mark>(*next.mark);
+    taking->taken_from = {*claim.wish.free_holder, claim.silent_for};
+    next.mark = std::move(taking);
+  }
   auto claiming = std::make_shared<event>(*next.event);
   number_claim(*claiming, claim.run.recoveries + 1);
   set_first_invocation(*claiming, first_invocation(*claim.run.said));

@@ -26,6 +26,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -229,7 +230,7 @@ private:
   void write(std::unique_ptr<give_up_run> wanted);
   void take_closed_runs(std::vector<store_change> closed,
                         std::vector<store_change> restored);
-  void keep_taken_up(const std::vector<store_change>& changes);
+  void keep_taken_up(std::span<const store_change> changes);
   std::size_t add_closed_runs(std::size_t part,
                               std::vector<store_change>& changes) const;
   void forget_closed_runs(std::size_t part);

@@ -25,6 +25,21 @@ namespace troupe::actors {
 
 namespace {
 
+// Returns true if `left` leaves a run that one of the changes opens.
+bool is_taken_up(const store_change& left,
+                 std::span<const store_change> changes) {
+  const auto& mark = left.runs.front();
+  return mark.opens
+         && std::ranges::any_of(changes, [&](const store_change& change) {
+              return change.owner == left.owner
+                     && std::ranges::any_of(
+                       change.runs, [&](const run_mark& opened) {
+                         return opened.opens
+                                && opened.invocation_id == mark.invocation_id;
+                       });
+            });
+}
+
 // Returns true if the version that an owner sent down has become stale since.
 bool is_behind(const live_owner& owner, std::uint64_t generation) noexcept {
   return owner.stale || owner.generation != generation;
@@ -272,7 +287,6 @@ bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
       std::ranges::move(each->changes, std::back_inserter(changes));
       written.push_back(each);
     }
-    keep_taken_up(changes);
     const auto closed = closes ? add_closed_runs(part, changes) : 0;
     if (changes.empty())
       return false;
@@ -280,6 +294,7 @@ bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
     const bool has_lost = leave_lost_history(part);
     if (outcome && outcome->moved.empty() && outcome->kept_out.empty()) {
       const auto count = changes.size() - closed;
+      keep_taken_up({changes.data(), count});
       if (shared_.on_commit && count > 0)
         shared_.on_commit(count);
       // After a loss the runs may be open again: closed twice does no harm.
@@ -363,27 +378,23 @@ bool store_queue::is_executed(const store_change& left) {
          || shared_.closing;
 }
 
-// A run that this process recovers is not left any more.
-void store_queue::keep_taken_up(const std::vector<store_change>& changes) {
-  if (closed_runs_.empty())
-    return;
-  for (const auto& change : changes)
-    for (const auto& mark : change.runs)
-      if (mark.opens)
-        open_runs_ -= std::erase_if(closed_runs_, [&](const auto& each) {
-          const auto& left = each.runs.front();
-          return left.opens && each.owner == change.owner
-                 && left.invocation_id == mark.invocation_id;
-        });
+// A run that this process has recovered is not left any more.
+void store_queue::keep_taken_up(std::span<const store_change> changes) {
+  if (!closed_runs_.empty())
+    open_runs_ -= std::erase_if(closed_runs_, [&](const store_change& each) {
+      return is_taken_up(each, changes);
+    });
 }
 
-// Adds the runs to close in one database, and returns their number.
+// Adds the runs to close in one database, and returns their number. A run that
+// the changes open is not left by the same commit.
 std::size_t
 store_queue::add_closed_runs(std::size_t part,
                              std::vector<store_change>& changes) const {
   const auto before = changes.size();
   for (const auto& each : closed_runs_)
-    if (parts_.of(each.owner.app) == part)
+    if (parts_.of(each.owner.app) == part
+        && !is_taken_up(each, {changes.data(), before}))
       changes.push_back(each);
   return changes.size() - before;
 }

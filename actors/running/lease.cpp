@@ -91,6 +91,16 @@ result<std::optional<open_run>> find_free(store& kept,
   return held_elsewhere(**listed, lease);
 }
 
+former_holder holder_of(const open_run& free, const setup& shared) {
+  using std::chrono::microseconds;
+  const auto lease = shared.options.run_lease;
+  const bool counts = free.holder != shared.holder_id && !is_left(free.holder)
+                      && is_silent(free, lease);
+  return {free.holder,
+          counts ? std::optional(std::chrono::ceil<microseconds>(lease))
+                 : std::nullopt};
+}
+
 error no_open_run(const session_key& key, const std::string& invocation_id) {
   return {
     errc::not_found,

@@ -51,6 +51,11 @@ result<std::optional<open_run>> find_free(store& kept,
                                           const std::string& own,
                                           std::chrono::nanoseconds lease);
 
+/// Returns the holder of a run that `find_free` has found, as the commit that
+/// takes the run has to find it. Its silence counts unless it has left the run,
+/// has died, or is this process.
+former_holder holder_of(const open_run& free, const setup& shared);
+
 /// Returns the error of a recovery that finds no such open run.
 error no_open_run(const session_key& key, const std::string& invocation_id);
 

@@ -99,12 +99,13 @@ void invocation_actor::receive(std::unique_ptr<struct cancel> wished) {
   leave_session();
 }
 
-// The session has refused the message, since a run of another process is open,
-// or has continued from the pause that the message answers. By the policy
-// `queue` the run waits for its end; by `reject` it begins only if that process
-// has died. Meanwhile it stays the active run of its session here, and starts
-// anew with each try: another process may have added events that its agents
-// have to see.
+// The session has refused the message: a run of another process is open, or has
+// continued from the pause that the message answers; or the run that is to be
+// recovered is not free any more, or its history is not in memory. By the
+// policy `queue` the run waits for its end; by `reject` it begins only if that
+// process has died. Meanwhile it stays the active run of its session here, and
+// starts anew with each try: another process may have added events that its
+// agents have to see.
 void invocation_actor::keep_out(std::unique_ptr<append> message) {
   if (cancelled())
     return receive_message(*message);
@@ -114,12 +115,11 @@ void invocation_actor::keep_out(std::unique_ptr<append> message) {
       .session = run_->facts.session,
       .invocation_id = run_->facts.invocation_id,
       .queues = run_->options.policy == run_policy::queue,
-      .recovers = kept_out_->claims && kept_out_->claims->wish.free_holder};
+      .recovers = kept_out_->claims && kept_out_->claims->wish.free_holder,
+      .is_alone = run_->options.policy != run_policy::interleave};
     start_wait_ = std::make_shared<start_wait>(
       run_->shared, chosen, std::make_shared<wait_answer>(*this, 0, nullptr));
   }
-  if (kept_out_->claims && kept_out_->claims->looks_again)
-    return start_wait_->look_again();
   start_wait_->await(kept_out_->outcome.error(), kept_out_->is_pause_taken);
 }
 
@@ -137,8 +137,8 @@ void invocation_actor::receive(std::unique_ptr<struct try_again> told) {
     if (!*told->holder)
       return end(told->holder->error());
     auto& claim = *kept_out_->claims;
-    claim.wish.free_holder = **told->holder;
-    claim.known_event = claim.newest_event;
+    claim.wish.free_holder = std::move((*told->holder)->id);
+    claim.silent_for = (*told->holder)->silent_for;
   }
   kept_out_->is_kept_out = false;
   kept_out_->is_pause_taken = false;
@@ -212,13 +212,28 @@ void invocation_actor::released(const append& answered) {
 
 // The outcome of a failed commit is unknown: the message may be stored.
 void invocation_actor::note_opened(const append& message) {
-  if (!message.mark
-      || (!message.outcome
-          && (message.claims
-              || message.outcome.error().code() != errc::store_failed)))
+  const bool is_unknown
+    = !message.outcome && message.outcome.error().code() == errc::store_failed;
+  if (!message.mark || (!message.outcome && !is_unknown))
     return;
+  if (is_unknown && message.claims)
+    return leave_claimed(*message.claims);
   is_open_ = true;
   run_->shared->store->add_run();
+}
+
+// This process does not execute the run, so nobody must wait for it. No effect
+// if the claim was not stored.
+void invocation_actor::leave_claimed(const run_claim& claim) {
+  if (!claim.run.said)
+    return;
+  auto& kept = *run_->shared->store;
+  kept.add_run();
+  kept.leave_run(
+    run_->facts.session,
+    run_->facts.invocation_id,
+    run_->root_agent->name(),
+    left_holder(run_->shared->holder_id, claim.run.recoveries + 1));
 }
 
 // A run that its holder has left, or that the end of its runtime has
@@ -454,8 +469,7 @@ void invocation_actor::receive_message(const append& answered) {
 void invocation_actor::receive(std::unique_ptr<append> answered) {
   if (releasing_)
     return released(*answered);
-  const bool looks_again = answered->claims && answered->claims->looks_again;
-  if (answered->is_kept_out || looks_again || waits_for_pause(*answered))
+  if (answered->is_kept_out || waits_for_pause(*answered))
     return keep_out(std::move(answered));
   if (answered->starts_run)
     return receive_message(*answered);

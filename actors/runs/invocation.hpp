@@ -55,6 +55,7 @@ private:
   void released(const append& answered);
   void leave_session(result<void> outcome);
   void note_opened(const append& message);
+  void leave_claimed(const run_claim& claim);
   bool stays_open(const result<void>& outcome) const;
   void close_if_over(const run_claim& refused);
   void close_in_store(const result<void>& outcome);

@@ -96,35 +96,31 @@ void start_wait::look_later() {
   });
 }
 
-// A run that is recovered may have been given up or recovered meanwhile.
 void start_wait::look() {
-  if (!chosen_.recovers)
-    return look_ahead(std::nullopt);
-  find_own([](start_wait& self, result<std::string> free) {
-    if (!free)
-      return self.tell(free.error());
-    self.look_ahead(std::move(free));
-  });
+  if (chosen_.recovers)
+    return find_own();
+  look_ahead(std::nullopt);
 }
 
-void start_wait::look_again() {
-  find_own([](start_wait& self, result<std::string> free) {
-    self.tell(std::move(free));
-  });
-}
-
-// Finds the holder of the run that is recovered, if it is open and free.
-void start_wait::find_own(void (*use)(start_wait&, result<std::string>)) {
+// Finds the holder of the run that is recovered. The run may have gone on, or
+// may have been given up or recovered meanwhile.
+void start_wait::find_own() {
   find_free(shared_, chosen_.session, chosen_.invocation_id)
-    .then([use,
-           weak = weak_from_this()](result<std::optional<open_run>> found) {
-      const auto self = weak.lock();
-      if (!self)
-        return;
-      if (found && !*found)
-        found = no_open_run(self->chosen_.session, self->chosen_.invocation_id);
-      use(*self, found ? result<std::string>((*found)->holder) : found.error());
-    });
+    .then(
+      [weak = weak_from_this()](const result<std::optional<open_run>>& found) {
+        const auto self = weak.lock();
+        if (!self)
+          return;
+        if (!found)
+          return self->tell(found.error());
+        if (!*found)
+          return self->tell(
+            no_open_run(self->chosen_.session, self->chosen_.invocation_id));
+        auto from = holder_of(**found, *self->shared_);
+        if (!self->chosen_.is_alone)
+          return self->tell(std::move(from));
+        self->look_ahead(std::move(from));
+      });
 }
 
 // The call counts until it is complete, so the queue and the runtime's data

@@ -1,6 +1,7 @@
 // The wait of a run whose message was refused because of another process: an
 // open run keeps it out of the session, or has claimed the pause that it
-// answers. Also the second look of a recovery.
+// answers; or the run that it recovers is not free any more, or has a history
+// that is not in memory.
 //
 // It reads the open runs of the session, which is cheap, and lets the run send
 // its message again only when none of them keeps it out.
@@ -30,6 +31,7 @@ public:
     std::string invocation_id;
     bool queues = true;    ///< False: the run ends if it is kept out.
     bool recovers = false; ///< The run is open already, of an ended process.
+    bool is_alone = true;  ///< False: the run may open beside any others.
   };
 
   /// `run` is used only as a weak reference to the invocation.
@@ -46,15 +48,12 @@ public:
   /// open, it sends its message once more, and ends if none is then, too.
   void await(const error& refusal, bool ends_alone);
 
-  /// For a recovery: tells the run at once whether it is still open and free.
-  void look_again();
-
 private:
-  using holder = std::optional<result<std::string>>;
+  using holder = std::optional<result<former_holder>>;
 
   void look_later();
   void look();
-  void find_own(void (*use)(start_wait&, result<std::string>));
+  void find_own();
   void look_ahead(const holder& found);
   void decide(result<std::vector<open_run>> ahead, const holder& found);
   void tell(holder found);

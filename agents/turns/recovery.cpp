@@ -19,28 +19,24 @@ error refused(errc code, std::string_view id, std::string_view why) {
 
 constexpr const char* holder_fact = "holder";
 
-bool is_any(const event&) {
-  return true;
-}
-
-// The newest event of a run that `fits`, also if a rewind has taken it back:
-// the store has the holder of its newest claim. Null if there is none.
-event_ptr newest_event(const event_slice& all,
-                       std::string_view run,
-                       bool (*fits)(const event&) = is_any) {
+// Returns the newest claim of the run, or null. One that a rewind took back
+// counts: the store has its holder.
+event_ptr newest_claim(const event_slice& all, std::string_view run) {
   for (auto index = all.size(); index > 0; --index)
     if (const auto& said = all[index - 1];
-        said->invocation_id == run && fits(*said))
+        said->invocation_id == run && claims_run(*said))
       return said;
   return nullptr;
 }
 
 // Returns true if the process that has made the claim is, or was, the holder
-// with this name.
+// with this name. It may have left the run after another claim, which was not
+// stored.
 bool is_holder(const event& claim, const std::string& name) {
   const auto holder = holder_of_claim(claim);
   const auto number = number_of_claim(claim);
   return name == holder || name == left_holder(holder, number)
+         || name == left_holder(holder, number + 1)
          || name == refused_holder(holder, number);
 }
 
@@ -123,11 +119,10 @@ result<recorded_run> find_recoverable(const event_slice& all,
       id,
       "the session has no message of such a run; it may have been taken "
       "back by a rewind, or trimmed"));
-  const auto claim = newest_event(all, id, claims_run);
+  const auto claim = newest_claim(all, id);
   if (wish.free_holder && claim && !is_holder(*claim, *wish.free_holder))
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
-  found.newest_event = newest_event(all, id)->id;
   if (found.recoveries >= wish.recoveries_max)
     return refused(errc::limit_exceeded,
                    id,

@@ -2,9 +2,9 @@
 // records them.
 //
 // A recovery claims its run by an event of this run with the number of the
-// recovery (`recovers_fact`). The owner of the session takes a claim only if
-// the run has no newer one than the caller has seen, and refuses events of the
-// run that an earlier process sends after it.
+// recovery (`recovers_fact`). The owner of the session refuses a claim if the
+// newest claim of the run is of another holder than the one that was found, and
+// refuses events of the run that an earlier process sends after the claim.
 
 #pragma once
 
@@ -52,8 +52,6 @@ struct recorded_run {
   event_ptr said;
   /// Number of its recoveries.
   std::uint64_t recoveries = 0;
-  /// Id of its newest event, also if a rewind has taken that back.
-  std::string newest_event = {};
 };
 
 /// Finds the run of the wish among the events of a session, and checks that it

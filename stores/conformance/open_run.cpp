@@ -74,6 +74,14 @@ run_mark opening_alone(std::string id,
   return mark;
 }
 
+run_mark taking(std::string id,
+                std::string from,
+                std::optional<std::chrono::microseconds> silent_for = {}) {
+  auto mark = opening(std::move(id), other_holder);
+  mark.taken_from = {std::move(from), silent_for};
+  return mark;
+}
+
 // "app/user/session id other" of each run, sorted.
 json lines_of(const std::vector<kept_out_run>& runs) {
   std::vector<std::string> lines;
@@ -510,6 +518,86 @@ void each_run_that_is_kept_out_is_named(run& on) {
   on.expect_same("the runs", listed(on).size(), 2);
 }
 
+// -- runs that are taken ----
+
+void a_run_is_taken_from_the_holder_that_has_it(run& on) {
+  change_maker make;
+  on.commit({make.create(key, {{"a", 1}}),
+             marked(make.append(key), {opening("run-1")})});
+  const auto before = session_of(on, key);
+  auto tried = make;
+  expect_kept_out(
+    on,
+    "another one has it",
+    {marked(tried.append(key, {{"a", 2}}), {taking("run-1", "holder-3")})},
+    {"press/ann/s1 run-1 run-1"});
+  tried = make;
+  expect_kept_out(on,
+                  "it is not open",
+                  {marked(tried.append(key), {taking("run-2", first_holder)})},
+                  {"press/ann/s1 run-2 run-2"});
+  on.expect_same("the session", session_of(on, key), before);
+  on.expect_same(
+    "the runs", listed(on), {"press/ann/s1 run-1 writer holder-1"});
+  expect_opened(on,
+                "its holder",
+                {marked(make.append(key), {taking("run-1", first_holder)})});
+  on.expect_same("taken", listed(on), {"press/ann/s1 run-1 writer holder-2"});
+  expect_sound(on);
+}
+
+// The clock of the store runs on by itself.
+void a_run_is_taken_from_a_silent_holder(run& on) {
+  const std::chrono::milliseconds lease(1);
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  auto tried = make;
+  expect_kept_out(
+    on,
+    "it is alive",
+    {marked(tried.append(key), {taking("run-1", first_holder, long_lease)})},
+    {"press/ann/s1 run-1 run-1"});
+  const auto is_silent
+    = [&] { return runs_in(on.kept()).at(0).silent.value() > lease; };
+  while (!is_silent()) {
+  }
+  expect_opened(
+    on,
+    "it was silent for longer",
+    {marked(make.append(key), {taking("run-1", first_holder, lease)})});
+  on.kept().remove_holder(other_holder).value();
+  auto again = opening("run-1", first_holder);
+  again.taken_from = {other_holder, long_lease};
+  expect_opened(
+    on, "it is not known", {marked(make.append(key), {std::move(again)})});
+  on.expect_same("the run", listed(on), {"press/ann/s1 run-1 writer holder-1"});
+}
+
+void a_run_is_taken_after_the_marks_before_it(run& on) {
+  change_maker make;
+  on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
+  auto tried = make;
+  expect_kept_out(on,
+                  "closed before it",
+                  {close_of(key, {closing("run-1")}),
+                   marked(tried.append(key), {taking("run-1", first_holder)})},
+                  {"press/ann/s1 run-1 run-1"});
+  tried = make;
+  expect_kept_out(
+    on,
+    "given a sign of life before it",
+    {close_of(key, {opening("run-1")}),
+     marked(tried.append(key), {taking("run-1", first_holder, long_lease)})},
+    {"press/ann/s1 run-1 run-1"});
+  auto left = opening("run-1", "holder-3");
+  left.held_by = first_holder;
+  expect_opened(on,
+                "left before it",
+                {close_of(key, {std::move(left)}),
+                 marked(make.append(key), {taking("run-1", "holder-3")})});
+  on.expect_same("taken", listed(on), {"press/ann/s1 run-1 writer holder-2"});
+}
+
 void moved_owners_are_named_also_with_runs_that_are_kept_out(run& on) {
   change_maker make;
   on.commit({make.create(key), marked(make.append(key), {opening("run-1")})});
@@ -705,6 +793,9 @@ std::vector<conformance_check> open_run_checks() {
     TROUPE_CHECK(a_silent_holder_keeps_no_run_out),
     TROUPE_CHECK(a_run_is_compared_with_the_marks_before_it),
     TROUPE_CHECK(each_run_that_is_kept_out_is_named),
+    TROUPE_CHECK(a_run_is_taken_from_the_holder_that_has_it),
+    TROUPE_CHECK(a_run_is_taken_from_a_silent_holder),
+    TROUPE_CHECK(a_run_is_taken_after_the_marks_before_it),
     TROUPE_CHECK(moved_owners_are_named_also_with_runs_that_are_kept_out),
     TROUPE_CHECK(signs_of_life_end_the_silence_of_a_holder),
     TROUPE_CHECK(a_removed_holder_is_unknown),

@@ -10,9 +10,11 @@ std::vector<owner_name>
 sessions_to_gate(std::span<const store_change> changes) {
   std::vector<owner_name> found;
   for (const auto& change : changes)
-    if (std::ranges::any_of(
-          change.runs,
-          [](const run_mark& mark) { return mark.opens && mark.alone_after; })
+    if (std::ranges::any_of(change.runs,
+                            [](const run_mark& mark) {
+                              return mark.opens
+                                     && (mark.alone_after || mark.taken_from);
+                            })
         && std::ranges::find(found, change.owner) == found.end())
       found.push_back(change.owner);
   return found;
@@ -67,8 +69,24 @@ void run_gate::erase_user(const owner_name& user) {
     runs_, [&](const auto& run) { return user_of(run.first.first) == user; });
 }
 
+bool run_gate::is_silent(const std::string& holder,
+                         std::chrono::microseconds longer_than) const {
+  const auto silent = silences_.find(holder);
+  return silent == silences_.end() || silent->second > longer_than;
+}
+
+bool run_gate::can_be_taken(const owner_name& session,
+                            const run_mark& mark) const {
+  const auto& from = *mark.taken_from;
+  const auto found = runs_.find({session, mark.invocation_id});
+  return found != runs_.end() && found->second == from.id
+         && (!from.silent_for || is_silent(from.id, *from.silent_for));
+}
+
 std::optional<std::string> run_gate::find_other(const owner_name& session,
                                                 const run_mark& mark) const {
+  if (mark.opens && mark.taken_from && !can_be_taken(session, mark))
+    return mark.invocation_id;
   if (!mark.opens || !mark.alone_after)
     return std::nullopt;
   for (auto next = runs_.lower_bound({session, std::string()});
@@ -78,8 +96,7 @@ std::optional<std::string> run_gate::find_other(const owner_name& session,
     const auto& holder = next->second;
     if (id == mark.invocation_id || holder == mark.holder)
       continue;
-    if (const auto silent = silences_.find(holder);
-        silent != silences_.end() && silent->second <= *mark.alone_after)
+    if (!is_silent(holder, *mark.alone_after))
       return id;
   }
   return std::nullopt;

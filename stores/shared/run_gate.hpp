@@ -1,5 +1,6 @@
 // Decides which runs of a commit may not open, because another run of their
-// session is open (`run_mark::alone_after`).
+// session is open (`run_mark::alone_after`), or because they cannot be taken
+// from their holder (`run_mark::taken_from`).
 //
 // A store adds the open runs of the sessions in question, which it has read
 // under the lock of the commit, and writes nothing if a run is kept out.
@@ -18,7 +19,7 @@
 
 namespace troupe {
 
-/// Returns the sessions with a run that must open alone, each once.
+/// Returns the sessions with a run that may be kept out, each once.
 std::vector<owner_name> sessions_to_gate(std::span<const store_change> changes);
 
 /// For one commit. Not thread-safe.
@@ -41,6 +42,9 @@ private:
 
   void apply(const owner_name& session, const run_mark& mark);
   void erase_user(const owner_name& user);
+  bool is_silent(const std::string& holder,
+                 std::chrono::microseconds longer_than) const;
+  bool can_be_taken(const owner_name& session, const run_mark& mark) const;
   std::optional<std::string> find_other(const owner_name& session,
                                         const run_mark& mark) const;
 

@@ -247,6 +247,9 @@ BOOST_AUTO_TEST_CASE(a_run_is_left_under_a_new_name_after_each_recovery) {
   };
   BOOST_TEST(code(left_holder("p", 1)) == "ok");
   BOOST_TEST(code(refused_holder("p", 1)) == "ok");
+  // After a second claim whose commit failed.
+  BOOST_TEST(code(left_holder("p", 2)) == "ok");
+  BOOST_TEST(code(left_holder("p", 3)) == "conflict");
   BOOST_TEST(code(left_holder("p", 0)) == "conflict");
   BOOST_TEST(code(left_holder("other", 1)) == "conflict");
   all.push_back(claim(2));

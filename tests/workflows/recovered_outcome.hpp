@@ -72,8 +72,10 @@ place_with(const std::vector<store_change>& changes, std::size_t count) {
   for (std::size_t index = 0; index < count; ++index) {
     auto change = changes[index];
     // The log does not have the closes of runs.
-    for (auto& mark : change.runs)
+    for (auto& mark : change.runs) {
       mark.alone_after.reset();
+      mark.taken_from.reset();
+    }
     if (!into->commit({&change, 1}).value().moved.empty())
       throw std::runtime_error("change " + std::to_string(index)
                                + " does not fit");

@@ -447,8 +447,8 @@ BOOST_AUTO_TEST_CASE(a_claim_that_comes_second_is_a_conflict) {
   BOOST_TEST(claims_in(fast) == 1U);
 }
 
-// Another process has found the run free before its first process, which was
-// silent then, has it back from a third one: before the claim is decided, or
+// A process finds the run free. Then a third process recovers the run, and the
+// first process recovers it back: before the claim of the finder is decided, or
 // while it is written.
 BOOST_DATA_TEST_CASE(a_run_that_its_process_has_back_is_not_free,
                      boost::unit_test::data::make({true, false}),
@@ -505,8 +505,11 @@ BOOST_DATA_TEST_CASE(a_run_that_its_process_has_back_is_not_free,
   BOOST_TEST(claims_in(first) == 2U);
 }
 
-// The process was only silent: it goes on while the claim is written.
-BOOST_AUTO_TEST_CASE(a_run_whose_process_goes_on_is_not_free) {
+// The process was only silent: it goes on while the claim is written, with an
+// event or without.
+BOOST_DATA_TEST_CASE(a_run_whose_process_goes_on_is_not_free,
+                     boost::unit_test::data::make({true, false}),
+                     writes_an_event) {
   staged_place shared;
   process first(shared.place);
   first.open();
@@ -524,21 +527,51 @@ BOOST_AUTO_TEST_CASE(a_run_whose_process_goes_on_is_not_free) {
   forget_holders(shared.place);
   auto waits = slow.runtime.recover(root, first.key, first.run_id());
   shared.script->arrived.await(1);
-  held.released->add();
-  next.begun->await(1);
+  if (writes_an_event) {
+    held.released->add();
+    next.begun->await(1);
+  }
   // A sign of life, as its next renewal is.
   for (const auto& each :
        make_memory_store(shared.place)->list_runs({}).value())
     make_memory_store(shared.place)->renew_holder(each.holder).value();
   shared.script->release();
   BOOST_TEST(code_of(waits.wait().get()) == "busy");
+  if (!writes_an_event)
+    held.released->add();
   next.released->add();
   BOOST_TEST(code_of(going.wait().get()) == "ok");
   BOOST_TEST(claims_in(first) == 0U);
 }
 
-// The session in memory is old: its user knows nothing of the run. That the run
-// cannot be recovered now is no reason to give it up.
+// It is given up while the claim is written.
+BOOST_AUTO_TEST_CASE(a_run_that_is_given_up_is_not_recovered) {
+  staged_place shared;
+  process first(shared.place);
+  first.open();
+  const held_tool held(make_counter());
+  const auto root = holder(make_counter(), held.made);
+  auto lost = first.runtime.run(root, first.key, user_message("go"));
+  held.begun->await(1);
+  runtime_fixture slow(shared.options());
+  shared.script->hold();
+  forget_holders(shared.place);
+  auto waits = slow.runtime.recover(root, first.key, first.run_id());
+  shared.script->arrived.await(1);
+  runtime_fixture other(shared.beside());
+  forget_holders(shared.place);
+  BOOST_TEST_REQUIRE(
+    other.runtime.close_run(first.key, first.run_id()).get().has_value());
+  shared.script->release();
+  BOOST_TEST(code_of(waits.wait().get()) == "not_found");
+  BOOST_TEST(claims_in(first) == 0U);
+  lost.cancel();
+  held.released->add();
+  BOOST_TEST(!lost.wait().get().has_value());
+}
+
+// The session that is in memory does not know the run yet. So the first
+// decision on the claim fails, but it must not close the run.
 BOOST_AUTO_TEST_CASE(a_run_that_is_not_in_memory_yet_is_not_given_up) {
   const auto place = make_memory_data();
   process late(place);
@@ -571,6 +604,42 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_not_in_memory_yet_is_not_given_up) {
   const auto code = late.end_of(
     late.runtime.recover(root, late.key, id.invocation_id, allowing));
   BOOST_TEST(code == "ok", code + ": " + late.reason);
+}
+
+// The session in memory does not know the run, and what it loads then does not
+// reach back to the message of the run.
+BOOST_AUTO_TEST_CASE(a_run_with_its_message_out_of_memory_is_not_given_up) {
+  const staged_place shared;
+  auto options = shared.beside();
+  options.events_kept = 1;
+  runtime_fixture late(options);
+  const auto make = [](bool is_stuck) {
+    return custom("a", [is_stuck](invocation_context& context) -> agent_run {
+      for (int number = 1; number <= 3; ++number)
+        co_await context.emit(text("said"));
+      if (is_stuck)
+        co_await context.sleep(1h);
+    });
+  };
+  process first(shared.place);
+  first.open();
+  late.runtime.run(says("a", "0"), first.key, user_message("go"))
+    .wait()
+    .get()
+    .value();
+  {
+    process ends(shared.place);
+    ends.runtime.run(make(true), first.key, user_message("go")).detach();
+    while (ends.events(ends.key).size() < 6)
+      std::this_thread::yield();
+  }
+  const auto id = make_memory_store(shared.place)->list_runs({}).value().at(0);
+  forget_holders(shared.place);
+  const auto ended
+    = late.runtime.recover(make(false), first.key, id.invocation_id)
+        .wait()
+        .get();
+  BOOST_TEST(code_of(ended) == "ok", reason_of(ended));
 }
 
 BOOST_AUTO_TEST_CASE(of_two_recoveries_at_once_one_counts) {

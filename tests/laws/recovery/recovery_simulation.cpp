@@ -247,13 +247,22 @@ private:
     const auto& written = told_.stored.written;
     for (; seen_ < written.size(); ++seen_)
       for (const auto& mark : written[seen_].runs)
-        if (mark.opens)
-          open_[mark.invocation_id] = mark.holder;
-        else if (const auto found = open_.find(mark.invocation_id);
-                 found != open_.end()
-                 && (mark.holder.empty() || mark.holder == found->second))
-          open_.erase(found);
+        read(mark);
     return !open_.empty();
+  }
+
+  void read(const run_mark& mark) {
+    const auto found = open_.find(mark.invocation_id);
+    const auto is_held_by = [&](const std::string& holder) {
+      return found != open_.end() && found->second == holder;
+    };
+    if (!mark.opens) {
+      if (found != open_.end()
+          && (mark.holder.empty() || is_held_by(mark.holder)))
+        open_.erase(found);
+    } else if (!mark.held_by || is_held_by(*mark.held_by)) {
+      open_[mark.invocation_id] = mark.holder;
+    }
   }
 
   void end_one_later() {
@@ -355,7 +364,7 @@ private:
       if (!ended)
         record.reason = ended.error().message();
       note_state(number, record);
-      world_.note("end of attempt " + record.code);
+      world_.note("end of attempt " + record.code + ": " + record.reason);
       --under_way_;
     });
   }

@@ -62,7 +62,9 @@ void recovery_verdict::read_marks(std::size_t place,
     auto& run = stored_[mark.invocation_id];
     const bool is_open = run.opened.size() > run.closed.size();
     if (mark.opens) {
-      run.holder = mark.holder;
+      if (mark.held_by && (!is_open || run.holder != *mark.held_by))
+        continue;
+      run.former_holder = std::exchange(run.holder, mark.holder);
       if (!is_open)
         run.opened.push_back(place);
     } else if (is_open && (mark.holder.empty() || mark.holder == run.holder)) {
@@ -99,17 +101,25 @@ void recovery_verdict::read_event(std::size_t place, const event& said) {
     run.ends.try_emplace(said.id, place);
 }
 
-// A message and a claim are signs of life of their program. Times of the store
-// are rounded down to microseconds.
+// A message and a claim are signs of life of their program, too. A sign at the
+// time of the claim may come after it. Times of the store are rounded down to
+// microseconds.
 void recovery_verdict::judge_claim(const std::string& run,
                                    const hold& before,
                                    const hold& next) {
-  if (before.by.program == next.by.program)
+  if (before.by.program == next.by.program
+      || is_left(stored_[run].former_holder))
     return;
   const auto left = told_.stored.left.find(before.by.program);
   if (left != told_.stored.left.end() && left->second <= next.by.at)
     return;
-  if (next.by.at - before.by.at + std::chrono::microseconds(1) <= told_.lease)
+  auto last = before.by.at;
+  if (const auto signs = told_.stored.signs.find(before.by.program);
+      signs != told_.stored.signs.end())
+    for (const auto at : signs->second)
+      if (at < next.by.at)
+        last = std::max(last, at);
+  if (next.by.at - last + std::chrono::microseconds(1) <= told_.lease)
     find("was claimed within the lease of its program: run " + run);
 }
 

@@ -44,7 +44,8 @@ private:
     // Places at which the run was opened and closed, in turn.
     std::vector<std::size_t> opened;
     std::vector<std::size_t> closed;
-    std::string holder; // Of the newest mark that opened it.
+    std::string holder;        // Of the newest mark that opened it.
+    std::string former_holder; // Before that mark.
     // Places of the events that record the end of a step, by its key.
     std::map<std::string, std::size_t> ends;
     std::map<std::string, std::size_t> first_of_author;

@@ -203,6 +203,8 @@ struct history {
   /// Programs that have closed their runs in good order
   /// (`store::remove_holder`), with the time.
   std::map<std::uint64_t, std::chrono::nanoseconds> left;
+  /// Times of the signs of life (`store::renew_holder`) of each program.
+  std::map<std::uint64_t, std::vector<std::chrono::nanoseconds>> signs;
   /// The losses of the place, by index in `written`. The value is the number of
   /// changes at the moment to which the place went back.
   std::map<std::size_t, std::size_t> losses;

@@ -58,8 +58,10 @@ void write(store& into, std::span<const store_change> changes) {
   for (auto each : changes) {
     if (each.past)
       each.past->incarnation = 0;
-    for (auto& mark : each.runs)
+    for (auto& mark : each.runs) {
       mark.alone_after.reset();
+      mark.taken_from.reset();
+    }
     if (!into.commit({&each, 1}).value().moved.empty())
       throw std::logic_error("the written changes do not fit any more");
   }

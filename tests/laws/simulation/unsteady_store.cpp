@@ -54,10 +54,14 @@ unsteady_store::write(std::span<const store_change> changes) {
   auto outcome = kept().commit(changes);
   if (outcome && outcome->moved.empty() && outcome->kept_out.empty()) {
     told_.note_commit(changes, {program_, world_.elapsed()});
-    for (const auto& each : changes)
+    for (const auto& each : changes) {
       world_.note("written "
-                  + (each.event ? each.event->id : std::string("removal"))
+                  + (each.event ? each.event->id : std::string("no event"))
                   + " in " + to_string(each.owner));
+      for (const auto& mark : each.runs)
+        world_.note((mark.opens ? "open for " : "closed by ") + mark.holder
+                    + ": " + mark.invocation_id);
+    }
   }
   return outcome;
 }
@@ -138,6 +142,7 @@ result<void> unsteady_store::renew_holder(const std::string& id) {
     return broken("the process has ended");
   if (chance_.one_in(habits_.renewal_fails))
     return broken("told not to renew");
+  told_.signs[program_].push_back(world_.elapsed());
   return kept().renew_holder(id);
 }
 
