@@ -96,13 +96,15 @@ struct server_options {
   bool cancel_on_disconnect = false;
   /// True: the server recovers the open runs of its apps, when it starts and
   /// while it runs (docs/agents.md, "Recovery"): those whose processes have
-  /// ended, and whose root agent has the name of the app's. Each is tried once,
-  /// and again only after `busy` and `store_failed`.
+  /// ended, and whose root agent has the name of the app's. A recovery is
+  /// tried again if it may succeed later (the store has failed, the process of
+  /// the run is alive), after two seconds at first and later after up to a
+  /// minute, and otherwise if another process has had the run since.
   /// False: only when a request asks for it.
   bool recovers_runs = false;
-  /// Called when a run that the server has recovered by `recovers_runs` has
-  /// ended, with its outcome, on a thread of the runtime. It must not block or
-  /// throw. Empty: nothing is called.
+  /// Called after each recovery by `recovers_runs`, on a thread of the runtime:
+  /// with success when the run has ended, or with the error of the recovery or
+  /// the run. It must not block or throw. Empty: nothing is called.
   std::function<void(const unfinished_run& run, const result<void>& outcome)>
     on_recovery = {};
 };

@@ -195,7 +195,8 @@ void tell_recovery(const unfinished_run& left, const result<void>& ended) {
     fields["code"] = std::string(to_string(ended.error().code()));
   write_log(ended ? log_severity::info : log_severity::warning,
             {},
-            fmt::format("recovered run {} of session {}: {}",
+            fmt::format("{} run {} of session {}: {}",
+                        ended ? "recovered" : "could not recover",
                         left.invocation_id,
                         to_string(left.session),
                         ended ? "it has ended" : to_string(ended.error())),

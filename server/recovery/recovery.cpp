@@ -54,12 +54,14 @@ private:
 
   // The run is removed first, so a client with its answer can try again.
   void finish(const result<void>& outcome) {
-    // Without an event, another process was faster: no run has failed.
-    const bool was_late = !outcome && !has_event_
-                          && (outcome.error().code() == errc::conflict
-                              || outcome.error().code() == errc::not_found
-                              || outcome.error().code() == errc::busy);
-    on_->runs.remove(run_->handle.invocation_id(), !outcome && !was_late);
+    // Without an event, another process was faster, or the store failed: no run
+    // has failed.
+    const bool counts = outcome || has_event_
+                        || (outcome.error().code() != errc::conflict
+                            && outcome.error().code() != errc::not_found
+                            && outcome.error().code() != errc::store_failed
+                            && outcome.error().code() != errc::busy);
+    on_->runs.remove(run_->handle.invocation_id(), !outcome && counts);
     begin(outcome);
     if (calls_.ended)
       calls_.ended(outcome);

@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace troupe::testing {
 
@@ -201,6 +202,66 @@ BOOST_AUTO_TEST_CASE(a_recovery_whose_store_failed_is_tried_again) {
   BOOST_TEST(back.get_future().get() == "ok");
   tries.await(2);
   BOOST_TEST(last_text(on.runtime, key) == "back");
+}
+
+// The claim of the first try is stored, and its run executed by nobody.
+BOOST_AUTO_TEST_CASE(a_claim_with_an_unknown_outcome_is_made_again) {
+  staged_place shared;
+  const auto key = leave_run(shared.place, "root");
+  shared.script->next_commits({store_script::step::fail_anyway});
+  std::promise<std::string> first;
+  std::promise<std::string> back;
+  std::atomic<int> tries{0};
+  server_options options;
+  options.recovers_runs = true;
+  options.on_recovery = [&](const unfinished_run&, const result<void>& ended) {
+    (tries++ == 0 ? first : back)
+      .set_value(ended ? "ok" : std::string(to_string(ended.error().code())));
+  };
+  server_fixture on(troupe::runtime::open(shared.options()).value(),
+                    {{"press", saying("root", "back")}},
+                    std::move(options));
+  BOOST_TEST(first.get_future().get() == "store_failed");
+  BOOST_TEST(back.get_future().get() == "ok");
+  BOOST_TEST(last_text(on.runtime, key) == "back");
+}
+
+// Each process loses the run to the other one while it gives no signs of life.
+BOOST_AUTO_TEST_CASE(a_run_that_its_former_process_had_again_is_tried_again) {
+  const auto place = make_memory_data();
+  const auto stuck = [](const std::shared_ptr<tally>& begun) {
+    return custom("root", [begun](invocation_context& context) -> agent_run {
+      begun->add();
+      co_await context.sleep(std::chrono::hours(1));
+    });
+  };
+  const auto by_other = std::make_shared<tally>();
+  const auto by_server = std::make_shared<tally>();
+  const auto kept = make_memory_store(place);
+  const auto silence_until_begun = [&](tally& begun, std::size_t times) {
+    do
+      for (const auto& each : kept->list_runs({}).value())
+        kept->remove_holder(each.holder).value();
+    while (!begun.reaches(times, std::chrono::milliseconds(10)));
+  };
+  auto other = on_place(place);
+  const auto key = other.sessions().create({"press", "ann", "s"}).value().key();
+  auto lost = other.run(stuck(by_other), key, "go");
+  by_other->await(1);
+  server_options options;
+  options.recovers_runs = true;
+  server_fixture on(
+    on_place(place), {{"press", stuck(by_server)}}, std::move(options));
+  silence_until_begun(*by_server, 1);
+  BOOST_TEST(!lost.wait().get().has_value());
+  std::vector<troupe::run> tries;
+  while (by_other->count() < 2) {
+    for (const auto& each : kept->list_runs({}).value())
+      kept->remove_holder(each.holder).value();
+    tries.push_back(other.recover(stuck(by_other), key, lost.invocation_id()));
+    static_cast<void>(by_other->reaches(2, std::chrono::milliseconds(100)));
+  }
+  silence_until_begun(*by_server, 2);
 }
 
 // Otherwise they would stay open for ever.

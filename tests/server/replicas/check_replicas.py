@@ -168,26 +168,26 @@ class Test:
         return cut
 
     def await_recoveries(self):
-        until(lambda: self.recoveries().keys() >= self.cut_runs.keys(),
+        until(lambda: self.told("recovered run ").keys() >= self.cut_runs.keys(),
               f"all of {self.cut_runs} are recovered", RECOVERY_SECONDS)
+        failures = self.told("could not recover run ")
         for run, killed in self.cut_runs.items():
-            lines = self.recoveries()[run]
-            ended = [log for log, line in lines if line.endswith("it has ended")]
-            # Servers that begin at once, or later, are told that they came too late.
-            late = [line for _, line in lines
-                    if re.search(": (conflict|not_found|busy): ", line)]
-            if len(ended) != 1 or ended[0] == killed or len(lines) != len(ended) + len(late):
-                raise Failed(f"run {run} of {killed}: {lines}")
+            ended = [log for log, _ in self.told("recovered run ")[run]]
+            # Servers that begin at the same time, or later, come too late.
+            others = [line for _, line in failures[run]
+                      if not re.search(": (conflict|not_found|busy): ", line)]
+            if len(ended) != 1 or ended[0] == killed or others:
+                raise Failed(f"run {run} of {killed}: ended in {ended}, failed: {others}")
         self.say(f"{len(self.cut_runs)} runs were ended by other processes")
 
-    def recoveries(self):
-        """Returns {invocation id: [(log, line)]} of what the servers have told."""
+    def told(self, beginning):
+        """Returns {invocation id: [(log, line)]} of the servers' lines that begin so."""
         found = collections.defaultdict(list)
         for server in self.servers:
             for log in server.logs:
                 for line in log.read_text().splitlines():
-                    if line.startswith("recovered run "):
-                        found[line.split()[2]].append((log, line))
+                    if line.startswith(beginning):
+                        found[line.removeprefix(beginning).split()[0]].append((log, line))
         return found
 
     # -- checks ----
