@@ -55,6 +55,7 @@ struct run_command::arguments {
   std::string record;
   std::string recover;
   bool allow_lost_temp = false;
+  std::size_t recoveries_max = run_options().recoveries_max;
   agent_access access;
   prices_option prices;
 };
@@ -202,6 +203,13 @@ run_command::run_command(CLI::App& program,
   parser().add_flag("--allow-lost-temp",
                     chosen.allow_lost_temp,
                     "Recover a run that had written temp: keys, without them");
+  parser()
+    .add_option("--recoveries-max",
+                chosen.recoveries_max,
+                "Recoveries of a run after which --recover refuses it")
+    ->check(number_from(0))
+    ->type_name("N")
+    ->capture_default_str();
   parser()
     .add_option("--app", chosen.app, "App; default: the root agent's name")
     ->type_name("A");
@@ -399,6 +407,7 @@ int run_command::execute(interrupts& signals) const {
     .as_json = chosen.output == "json",
     .prints_pieces = chosen.output == "json" && chosen.stream,
     .options = {.allow_lost_temp = chosen.allow_lost_temp,
+                .recoveries_max = chosen.recoveries_max,
                 .model_calls_max = chosen.model_calls_max,
                 .tokens_max = chosen.tokens_max,
                 .session_tokens_max = chosen.session_tokens_max,

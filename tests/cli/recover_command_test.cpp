@@ -69,9 +69,12 @@ struct killed_run : scratch_folder {
     return run_program(std::move(all));
   }
 
-  ended recover(const std::string& which) const {
+  ended recover(const std::string& which,
+                const std::string& recoveries_max = "3") const {
     return run({"--recover",
                 which,
+                "--recoveries-max",
+                recoveries_max,
                 "--model",
                 "scripted:" + path() + "/later.json",
                 "--end-state"});
@@ -99,6 +102,9 @@ BOOST_FIXTURE_TEST_CASE(a_killed_run_is_listed_and_goes_on, killed_run) {
   BOOST_TEST(open[0].at("agent") == "work");
   // The process has ended on this machine, so the lease does not count.
   BOOST_TEST(open[0].at("free") == true);
+  const auto refused = recover("last", "0");
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(contains(refused.errors, "limit_exceeded"), refused.errors);
   const auto done = recover("last");
   BOOST_TEST(done.code == 0, done.errors);
   BOOST_TEST(!contains(done.output, "first:"), done.output);
