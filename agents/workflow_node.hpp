@@ -166,7 +166,8 @@ struct workflow_node {
   /// stay.
   node_retry retry = {};
   /// Time limit of one attempt, above 0. After it, the node is cancelled and
-  /// has failed with `errc::deadline_exceeded`. Unset: no limit.
+  /// has failed with `errc::deadline_exceeded`. A plain function is not
+  /// interrupted: if it returns late, its output counts. Unset: no limit.
   std::optional<std::chrono::milliseconds> timeout = {};
   /// Number of times that the node may be reached in a run, at least 1. Beyond
   /// it, the workflow fails with `errc::limit_exceeded`. It ends cycles.

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <future>
+#include <iostream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -122,8 +123,12 @@ BOOST_FIXTURE_TEST_CASE(two_prices_are_compared,
                         troupe::testing::page_fixture) {
   using namespace troupe;
   using namespace std::chrono_literals;
-  const auto price_of
-    = [](int price) { return [price](node_context&) { return json(price); }; };
+
+  const auto price_of = [](int price) {
+    return [price](node_context&) -> task<std::optional<node_output>> {
+      co_return node_output(price);
+    };
+  };
 
   const auto cheapest = workflow({
     .name = "cheapest",
@@ -202,8 +207,14 @@ BOOST_AUTO_TEST_CASE(open_runs_are_recovered) {
   }
   auto runtime = troupe::runtime::open({.store = address}).value();
   for (const auto& left : runtime.unfinished("press").value())
-    if (left.is_free)
-      runtime.recover(root, left.session, left.invocation_id).wait().value();
+    if (left.is_free && left.agent == root.name())
+      if (const auto ended
+          = runtime.recover(root, left.session, left.invocation_id)
+              .wait()
+              .get();
+          !ended)
+        std::cerr << left.invocation_id << ": " << to_string(ended.error())
+                  << "\n";
   const auto events = runtime.sessions().get(key).value().events();
   BOOST_TEST(events.back()->text() == "done");
 }
