@@ -222,7 +222,7 @@ void invocation_actor::note_opened(const append& message) {
   run_->shared->store->add_run();
 }
 
-// This process does not execute the run, so nobody must wait for it. No effect
+// Leaves a claimed run that this process does not execute to others. No effect
 // if the claim was not stored.
 void invocation_actor::leave_claimed(const run_claim& claim) {
   if (!claim.run.said)

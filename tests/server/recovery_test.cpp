@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_recovery_whose_store_failed_is_tried_again) {
   BOOST_TEST(last_text(on.runtime, key) == "back");
 }
 
-// The claim of the first try is stored, and its run executed by nobody.
+// The store has the claim of the first try, and no process executes the run.
 BOOST_AUTO_TEST_CASE(a_claim_with_an_unknown_outcome_is_made_again) {
   staged_place shared;
   const auto key = leave_run(shared.place, "root");

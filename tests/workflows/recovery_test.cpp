@@ -606,8 +606,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_not_in_memory_yet_is_not_given_up) {
   BOOST_TEST(code == "ok", code + ": " + late.reason);
 }
 
-// The session in memory does not know the run, and what it loads then does not
-// reach back to the message of the run.
+// The session in memory has no event of the run. It then loads the newest one
+// only, and not the message of the run.
 BOOST_AUTO_TEST_CASE(a_run_with_its_message_out_of_memory_is_not_given_up) {
   const staged_place shared;
   auto options = shared.beside();
