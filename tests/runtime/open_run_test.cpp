@@ -531,6 +531,29 @@ BOOST_AUTO_TEST_CASE(a_close_that_fails_is_tried_again_at_the_end) {
   BOOST_TEST(on.watcher.runtime.unfinished("press").get().value().empty());
 }
 
+// The close that leaves the run has failed when the process recovers the run
+// itself.
+BOOST_AUTO_TEST_CASE(a_run_that_was_taken_up_again_is_not_left) {
+  leased on;
+  auto started = on.start_held();
+  const auto id = on.seen().invocation_id;
+  on.kept->closings_to_fail = 1;
+  started.leave();
+  BOOST_TEST(!started.wait().get().has_value());
+  on.kept->closings.await(1);
+  const auto again = std::make_shared<held_model>();
+  auto recovered
+    = on.runner.runtime.recover(asks("waits", again), on.runner.key, id);
+  again->asked.await(1);
+  on.runner.append(on.runner.key, {{"k", 1}});
+  BOOST_TEST(!on.seen().is_free);
+  BOOST_TEST(on.kept->closings.count() == 1U);
+  again->answer("done");
+  BOOST_TEST(code_of(recovered.wait().get()) == "ok");
+  on.runner.append(on.runner.key, {{"k", 2}});
+  BOOST_TEST(on.watcher.runtime.unfinished("press").get().value().empty());
+}
+
 // The process that had the run goes on late, and must not close the run of the
 // process that has taken it over.
 BOOST_AUTO_TEST_CASE(a_run_that_was_taken_over_stays_open) {

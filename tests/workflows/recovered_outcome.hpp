@@ -327,4 +327,41 @@ inline std::size_t up_to_message(const std::vector<store_change>& changes) {
   throw std::runtime_error("no message");
 }
 
+/// Number of recoveries that the session has.
+inline std::size_t claims_in(process& on) {
+  std::size_t count = 0;
+  for (const auto& each : on.events(on.key))
+    count += claims_run(*each) ? 1 : 0;
+  return count;
+}
+
+/// A run that was not cut, and the changes that it has committed.
+struct whole_run {
+  explicit whole_run(const recovery_tree& of) {
+    process on;
+    on.open();
+    const auto count = make_counter();
+    code = on.go(of.make(count), {"go", of.delta});
+    reason = on.reason;
+    state = show_state(on);
+    events = show_events(on.events(on.key), of.at_once);
+    calls = count->taken();
+    changes = on.log->taken();
+  }
+
+  /// A place where the run has ended behind its first `count` changes.
+  std::shared_ptr<memory_data> cut(std::size_t count) const {
+    return place_with(changes, count);
+  }
+
+  std::size_t message() const { return up_to_message(changes); }
+
+  std::string code;
+  std::string reason;
+  std::string state;
+  std::string events;
+  counts calls;
+  std::vector<store_change> changes;
+};
+
 } // namespace troupe::testing

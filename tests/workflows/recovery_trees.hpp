@@ -884,4 +884,27 @@ inline const std::vector<recovery_tree>& all_trees() {
   return all;
 }
 
+/// A tool whose call says that it has begun and waits to be released.
+struct held_tool {
+  explicit held_tool(const counter& count)
+    : made(tool_of("held",
+                   [count, begun = begun, released = released](
+                     const json&, tool_context& context) -> json {
+                     count->add("tool:held");
+                     context.state().add("held", 1);
+                     begun->add();
+                     released->await(1);
+                     return "held";
+                   })) {}
+
+  std::shared_ptr<tally> begun = std::make_shared<tally>();
+  std::shared_ptr<tally> released = std::make_shared<tally>();
+  tool made;
+};
+
+/// An agent that calls `used`, whose name is `held`, and then says "done".
+inline agent holder(const counter& count, const tool& used) {
+  return thinks(count, "a", {calling("held"), {.text = "done"}}, {used});
+}
+
 } // namespace troupe::testing
