@@ -127,7 +127,7 @@ result<void> session_backend::shut_down() {
         follower->cancel({errc::cancelled, "the runtime is shutting down"});
     for (const auto& each : runs)
       if (const auto run = each.lock())
-        run->interrupt({errc::cancelled, "the runtime is shutting down"});
+        run->leave({errc::cancelled, "the runtime is shutting down"});
     for (const auto& each : runs)
       if (const auto run = each.lock()) {
         if (shared_->loop != nullptr)

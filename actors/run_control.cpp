@@ -228,17 +228,8 @@ void run_control::cancel(error reason) {
   stop_for(std::move(reason), stopping::cancel);
 }
 
-void run_control::interrupt(error reason) {
-  stop_for(std::move(reason), stopping::interrupt);
-}
-
 void run_control::leave(error reason) {
   stop_for(std::move(reason), stopping::leave);
-}
-
-bool run_control::is_interrupted() const {
-  const std::lock_guard guard(mutex_);
-  return stopped_ == stopping::interrupt;
 }
 
 bool run_control::is_left() const {

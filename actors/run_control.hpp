@@ -72,17 +72,9 @@ public:
 
   void cancel(error reason);
 
-  /// Cancels the run because its runtime shuts down. No effect on a run that
-  /// was cancelled before.
-  void interrupt(error reason);
-
-  /// Cancels the run, which stays open in a store. No effect on a run that was
-  /// cancelled before.
+  /// Cancels the run, which stays open in a store unless it ends without an
+  /// error. No effect on a run that was cancelled before.
   void leave(error reason);
-
-  /// Returns true if the run was cancelled because its runtime shuts down. Over
-  /// a store it then stays open, unless it has ended without an error.
-  bool is_interrupted() const;
 
   /// Returns true if the run was cancelled by `leave`.
   bool is_left() const;
@@ -103,7 +95,7 @@ private:
   // Adds an event after the others. Requires `mutex_`, as does `take`.
   void keep(event_ptr said);
 
-  enum class stopping : std::uint8_t { none, cancel, leave, interrupt };
+  enum class stopping : std::uint8_t { none, cancel, leave };
 
   void stop_for(error reason, stopping how);
 

@@ -29,8 +29,8 @@ struct run_options {
   /// Recovers a run (`runtime::recover`) even if it had written `temp:` keys,
   /// which no store keeps. The run goes on without them.
   bool allow_lost_temp = false;
-  /// Maximum number of recoveries of one run. A run that was recovered as often
-  /// and has not ended is not recovered again: `errc::limit_exceeded`.
+  /// Maximum number of recoveries of one run whose process had ended without
+  /// leaving it; others do not count. Another one: `errc::limit_exceeded`.
   std::size_t recoveries_max = 3;
   /// Maximum number of model calls over all lanes of the run; another one fails
   /// with `errc::limit_exceeded`.

@@ -42,8 +42,8 @@ struct run_claim {
   /// Number of recoveries of the run before this one, once that is known. Used
   /// only over stores that keep no open runs.
   std::optional<std::uint64_t> recoveries;
-  /// True if the claim is refused by the decision on it, and so will be each
-  /// later one of the run.
+  /// True if the last decision refused the claim for a reason that no later
+  /// recovery of the run can change.
   bool is_over = false;
   /// The run, once the claim was accepted.
   recorded_run run = {};

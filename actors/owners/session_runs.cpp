@@ -169,8 +169,8 @@ result<void> session_actor::claim_run(append& next) {
   if (!runs_ || runs_->find(next.reply_to.id()) == nullptr)
     return cancelled_before_start();
   if (auto read = find_answered(next); !read) {
-    // The run began in another process, so the history for it was not read. Its
-    // start reads it, and is sent again.
+    // The session was stale when the start was granted, so the history from the
+    // message of the run was not read. The start is sent again, and reads it.
     next.is_kept_out = true;
     return error(errc::busy,
                  fmt::format("the history of run '{}' of session {} is not in "
@@ -196,7 +196,9 @@ result<void> session_actor::claim_run(append& next) {
     next.mark = std::move(taking);
   }
   auto claiming = std::make_shared<event>(*next.event);
-  number_claim(*claiming, claim.run.recoveries + 1);
+  number_claim(*claiming,
+               claim.run.recoveries + 1,
+               claim.wish.free_holder && is_left(*claim.wish.free_holder));
   set_first_invocation(*claiming, first_invocation(*claim.run.said));
   next.own = claiming;
   next.event = std::move(claiming);

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -347,8 +348,8 @@ bool store_queue::write(std::size_t part, const std::vector<commit*>& commits) {
   }
 }
 
-// Runs that were closed are kept until a commit has closed them in the store.
-// They are last in it, so a run that the same commit opens ends closed.
+// Runs that were closed or left are kept until a commit has written that. They
+// are last in it, so a run that the same commit opens and closes ends closed.
 void store_queue::take_closed_runs(std::vector<store_change> closed,
                                    std::vector<store_change> restored) {
   std::ranges::move(closed, std::back_inserter(closed_runs_));
@@ -378,7 +379,7 @@ bool store_queue::is_executed(const store_change& left) {
          || shared_.closing;
 }
 
-// A run that this process has recovered is not left any more.
+// Drops the queued leaves of runs that this process has recovered since.
 void store_queue::keep_taken_up(std::span<const store_change> changes) {
   if (!closed_runs_.empty())
     open_runs_ -= std::erase_if(closed_runs_, [&](const store_change& each) {
@@ -399,14 +400,24 @@ store_queue::add_closed_runs(std::size_t part,
   return changes.size() - before;
 }
 
+// The holder of a left run is no process, so the store need not wait for its
+// silence.
 void store_queue::forget_closed_runs(std::size_t part) {
-  const std::lock_guard guard(mutex_);
-  open_runs_ -= std::erase_if(closed_runs_, [&](const store_change& each) {
-    const bool is_here = parts_.of(each.owner.app) == part;
-    if (is_here)
-      forget_closing(each);
-    return is_here;
-  });
+  std::set<std::string> left;
+  {
+    const std::lock_guard guard(mutex_);
+    open_runs_ -= std::erase_if(closed_runs_, [&](const store_change& each) {
+      const bool is_here = parts_.of(each.owner.app) == part;
+      if (is_here) {
+        forget_closing(each);
+        for (const auto& mark : each.runs)
+          if (mark.opens)
+            left.insert(mark.holder);
+      }
+      return is_here;
+    });
+  }
+  forget_holders(left);
 }
 
 void store_queue::forget_closing(const store_change& closed) {
@@ -420,7 +431,7 @@ void store_queue::renew_holder() {
     guarded([this] { return store_->renew_holder(shared_.holder_id); }));
 }
 
-// A holder that has died never opens a run again.
+// Of processes that have died, or names under which runs were left.
 void store_queue::forget_holders(const std::set<std::string>& died) {
   for (const auto& holder : died)
     static_cast<void>(guarded([&] { return store_->remove_holder(holder); }));

@@ -1,8 +1,8 @@
 // Decides if the process of an open run may still execute it: by its name, or
 // else by the lease.
 //
-// This only tells when another process may try to recover a run. The claim of
-// the run, an event of its session, decides who has it.
+// This decides when another process may try to recover a run. The commit of the
+// claim checks holder and silence again (`run_mark::taken_from`).
 
 #pragma once
 
@@ -51,9 +51,9 @@ result<std::optional<open_run>> find_free(store& kept,
                                           const std::string& own,
                                           std::chrono::nanoseconds lease);
 
-/// Returns the holder of a run that `find_free` has found, as the commit that
-/// takes the run has to find it. Its silence counts unless it has left the run,
-/// has died, or is this process.
+/// Returns the holder of a run that `find_free` has found, for
+/// `run_mark::taken_from`. `silent_for` is set if the holder is another process
+/// that is silent and has not left the run.
 former_holder holder_of(const open_run& free, const setup& shared);
 
 /// Returns the error of a recovery that finds no such open run.

@@ -236,14 +236,12 @@ void invocation_actor::leave_claimed(const run_claim& claim) {
     left_holder(run_->shared->holder_id, claim.run.recoveries + 1));
 }
 
-// A run that its holder has left, or that the end of its runtime has
-// interrupted, stays open, so that another process can recover it. So does one
-// whose recovery has met other agents or events than those of the program: the
-// next program may have the right ones.
+// A run that its holder or the end of its runtime has left stays open, so that
+// another process can recover it. So does one whose recovery has found other
+// agents or lost keys: the next program may have the right agents, or may allow
+// the loss.
 bool invocation_actor::stays_open(const result<void>& outcome) const {
-  return is_open_ && !outcome
-         && (run_->is_refused || run_->control->is_interrupted()
-             || run_->control->is_left());
+  return is_open_ && !outcome && (run_->is_refused || run_->control->is_left());
 }
 
 void invocation_actor::close_in_store(const result<void>& outcome) {
@@ -252,9 +250,8 @@ void invocation_actor::close_in_store(const result<void>& outcome) {
   auto& kept = *run_->shared->store;
   if (!stays_open(outcome))
     return kept.close_run(run_->facts.session, run_->facts.invocation_id);
-  if (run_->control->is_interrupted())
-    return;
-  // This process goes on, and must keep out no runs of other processes.
+  // The run must keep out no runs of other processes, and its next recovery
+  // must not count as one from a process that has crashed.
   const auto& own = run_->shared->holder_id;
   kept.leave_run(run_->facts.session,
                  run_->facts.invocation_id,

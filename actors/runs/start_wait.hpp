@@ -1,10 +1,10 @@
-// The wait of a run whose message was refused because of another process: an
-// open run keeps it out of the session, or has claimed the pause that it
-// answers; or the run that it recovers is not free any more, or has a history
-// that is not in memory.
+// The wait of a run whose first commit was refused: its message, if an open run
+// of another process keeps it out or has claimed the pause that it answers; its
+// claim, if the run that it recovers is not free any more, or its history is
+// not in memory.
 //
 // It reads the open runs of the session, which is cheap, and lets the run send
-// its message again only when none of them keeps it out.
+// its message or claim again only when none of them keeps it out.
 
 #pragma once
 
@@ -30,8 +30,8 @@ public:
     session_key session;
     std::string invocation_id;
     bool queues = true;    ///< False: the run ends if it is kept out.
-    bool recovers = false; ///< The run is open already, of an ended process.
-    bool is_alone = true;  ///< False: the run may open beside any others.
+    bool recovers = false; ///< True: the run is open, and is being recovered.
+    bool is_alone = true;  ///< False: other open runs do not keep it out.
   };
 
   /// `run` is used only as a weak reference to the invocation.
@@ -44,8 +44,9 @@ public:
   /// later ones after a delay that grows. Call again after each refusal.
   ///
   /// `ends_alone` is true if another run has claimed the pause that the message
-  /// answers. While runs of other processes are open, the run waits. If none is
-  /// open, it sends its message once more, and ends if none is then, too.
+  /// answers. The run waits while runs of other processes are open. When none
+  /// is, it sends its message once more. It ends if that is refused, too, and
+  /// there is still no such run.
   void await(const error& refusal, bool ends_alone);
 
 private:

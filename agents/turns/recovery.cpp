@@ -18,6 +18,7 @@ error refused(errc code, std::string_view id, std::string_view why) {
 }
 
 constexpr const char* holder_fact = "holder";
+constexpr const char* left_fact = "left";
 
 // Returns the newest claim of the run, or null. One that a rewind took back
 // counts: the store has its holder.
@@ -59,6 +60,7 @@ result<recorded_run> find_recoverable(const event_slice& all,
   const auto& id = wish.invocation_id;
   const auto events = all.live();
   recorded_run found;
+  std::size_t ends = 0; // Of processes that had not left the run.
   std::vector<std::string> lost;
   std::optional<pause_claim> claimed;
   for (std::size_t index = 0; index < events.size(); ++index) {
@@ -86,6 +88,7 @@ result<recorded_run> find_recoverable(const event_slice& all,
       continue;
     if (claims_run(said)) {
       ++found.recoveries;
+      ends += fact_in(said, left_fact) == nullptr ? 1 : 0;
       continue;
     }
     if (!waits_in(said).empty())
@@ -123,13 +126,15 @@ result<recorded_run> find_recoverable(const event_slice& all,
   if (wish.free_holder && claim && !is_holder(*claim, *wish.free_holder))
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
-  if (found.recoveries >= wish.recoveries_max)
-    return refused(errc::limit_exceeded,
-                   id,
-                   fmt::format("it was recovered {} times already, and ended "
-                               "its process or was stopped each time; look for "
-                               "the reason, and raise recoveries_max",
-                               found.recoveries));
+  const bool was_left = wish.free_holder && is_left(*wish.free_holder);
+  if (!was_left && ends >= wish.recoveries_max)
+    return refused(
+      errc::limit_exceeded,
+      id,
+      fmt::format("it was recovered {} times from processes that have ended, "
+                  "and the next one has ended, too; look for the reason in "
+                  "their logs, then raise recoveries_max or close the run",
+                  ends));
   if (!lost.empty() && !wish.allow_lost_temp)
     return lost_temp(id, lost);
   return found;
@@ -163,8 +168,10 @@ event make_claim_event(std::string root_name,
   return said;
 }
 
-void number_claim(event& claim, std::uint64_t number) {
+void number_claim(event& claim, std::uint64_t number, bool was_left) {
   set_fact(claim, recovers_fact, number);
+  if (was_left)
+    set_fact(claim, left_fact, true);
 }
 
 bool claims_run(const event& said) {

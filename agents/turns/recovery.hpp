@@ -28,19 +28,19 @@ struct recovery_wish {
   /// As in `run_options`.
   std::size_t recoveries_max = 0;
   bool allow_lost_temp = false;
-  /// Id of the process that had the run when it was found to be free; unset if
-  /// the store keeps no open runs.
+  /// Holder of the run when it was found to be free: a process, or a name that
+  /// `is_left`; unset if the store keeps no open runs.
   std::optional<std::string> free_holder = {};
 };
 
-/// Returns the holder of a run that process `id` has left open after
-/// `run::leave`. Such a run is free. `recoveries` is the number of its
-/// recoveries until then, so that it has another name after the next one.
+/// Returns the holder of a run that process `id` has left open and does not
+/// execute. Such a run is free. `recoveries` is the number of its recoveries so
+/// far, so the name is new after each of them.
 std::string left_holder(std::string_view id, std::uint64_t recoveries);
-/// The same after a refused recovery.
+/// The same for a run that was left because its recovery was refused.
 std::string refused_holder(std::string_view id, std::uint64_t recoveries);
 
-/// Returns true for a name that one of both has made.
+/// Returns true for a name of `left_holder` or `refused_holder`.
 bool is_left(std::string_view holder) noexcept;
 /// Returns true for a name that `refused_holder` has made.
 bool is_refused(std::string_view holder) noexcept;
@@ -57,13 +57,14 @@ struct recorded_run {
 /// Finds the run of the wish among the events of a session, and checks that it
 /// can be recovered. `all` has the events that a rewind has taken back, too.
 /// Fails with `errc::not_found` if the run has no message that counts; with
-/// `errc::conflict` if the run has paused, has given back the pause that it
-/// went on from, has lost `temp:` keys, was recovered by another process than
+/// `errc::conflict` if the run has paused, has released its pause or lost it to
+/// another run, has lost `temp:` keys, was recovered by another process than
 /// the holder of the wish, or has events of agents without a place, of an
-/// earlier version; and with `errc::limit_exceeded` after too many recoveries.
+/// earlier version; and with `errc::limit_exceeded` if its process has ended
+/// too often without leaving it.
 ///
 /// Sets `is_over`, unless it is null, if no later recovery can succeed: the run
-/// has paused, another one has its pause, or its message is gone.
+/// has paused, has released its pause or lost it, or its message is gone.
 result<recorded_run> find_recoverable(const event_slice& all,
                                       const recovery_wish& wish,
                                       bool* is_over = nullptr);
@@ -73,8 +74,10 @@ event make_claim_event(std::string root_name,
                        const std::string& invocation_id,
                        const std::string& holder);
 
-/// Writes the number of the recovery into a claim.
-void number_claim(event& claim, std::uint64_t number);
+/// Writes the number of the recovery into a claim, and whether the holder
+/// before had left the run. Such a recovery does not count for
+/// `recoveries_max`.
+void number_claim(event& claim, std::uint64_t number, bool was_left = false);
 
 /// Returns the number that `number_claim` has written.
 std::uint64_t number_of_claim(const event& claim);

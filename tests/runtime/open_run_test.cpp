@@ -118,7 +118,7 @@ BOOST_DATA_TEST_CASE(a_run_that_never_began_is_not_listed,
   BOOST_TEST(on.seen().empty());
 }
 
-BOOST_DATA_TEST_CASE(runs_that_a_shutdown_interrupts_are_free,
+BOOST_DATA_TEST_CASE(runs_that_a_shutdown_leaves_are_free,
                      data::make(shared_kinds)) {
   watched on(sample);
   auto started = on.start_held();

@@ -556,9 +556,29 @@ BOOST_AUTO_TEST_CASE(a_run_of_other_agents_can_be_given_up) {
   BOOST_TEST(runs_in(on.client).empty());
 }
 
+// Makes the processes that have left runs ones that were killed.
+namespace {
+
+void kill_holders(const std::shared_ptr<memory_data>& place) {
+  const auto kept = make_memory_store(place);
+  for (const auto& each : kept->list_runs({}).value()) {
+    store_change change;
+    change.kind = change_kind::close_runs;
+    change.owner = {each.key.app, each.key.user, each.key.id};
+    change.runs = {{.invocation_id = each.invocation_id,
+                    .agent = each.agent,
+                    .holder = "killed"}};
+    kept->commit({&change, 1}).value();
+  }
+  kept->remove_holder("killed").value();
+}
+
+} // namespace
+
 BOOST_AUTO_TEST_CASE(a_run_of_another_root_agent_is_not_claimed) {
   const auto place = make_memory_data();
   const auto left = leave_waiting(place);
+  kill_holders(place);
   {
     server_fixture other(on_place(place),
                          {{"press", saying("editor", "back")}});
@@ -581,6 +601,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_another_root_agent_is_not_claimed) {
 BOOST_AUTO_TEST_CASE(a_run_is_not_recovered_without_end) {
   const auto place = make_memory_data();
   const auto left = leave_waiting(place);
+  kill_holders(place);
   server_options options;
   options.runs.recoveries_max = 0;
   server_fixture on(

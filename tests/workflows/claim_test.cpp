@@ -395,6 +395,54 @@ BOOST_AUTO_TEST_CASE(a_recovery_that_is_cancelled_leaves_its_run_open) {
   BOOST_TEST(code_of(ended) == "ok", reason_of(ended));
 }
 
+// Such a process leaves its runs, so they can wait through many restarts.
+BOOST_AUTO_TEST_CASE(processes_that_shut_down_do_not_count) {
+  const auto place = make_memory_data();
+  process first(place);
+  first.open();
+  const auto id = leave_stuck_run(place, first.key);
+  const run_options never{.recoveries_max = 0};
+  for (std::size_t count = 1; count <= 3; ++count) {
+    process stops(place);
+    auto again = stops.runtime.recover(says_three(true), first.key, id, never);
+    while (claims_in(stops) < count)
+      std::this_thread::yield();
+    stops.runtime.shut_down().value();
+    BOOST_TEST(code_of(again.wait().get()) == "cancelled");
+  }
+  const auto ended
+    = first.runtime.recover(says_three(false), first.key, id, never)
+        .wait()
+        .get();
+  BOOST_TEST(code_of(ended) == "ok", reason_of(ended));
+  BOOST_TEST(claims_in(first) == 4U);
+}
+
+// One that has ended otherwise counts, also behind those that have left it.
+BOOST_AUTO_TEST_CASE(processes_that_are_killed_count) {
+  const auto place = make_memory_data();
+  process first(place);
+  first.open();
+  const auto id = leave_stuck_run(place, first.key);
+  const run_options once{.recoveries_max = 1};
+  std::vector<std::unique_ptr<process>> killed;
+  const auto recover_and_kill = [&](const std::string& code) {
+    auto& on = *killed.emplace_back(std::make_unique<process>(place));
+    const auto claims = claims_in(on);
+    auto again = on.runtime.recover(says_three(true), first.key, id, once);
+    if (code == "ok")
+      while (claims_in(on) == claims)
+        std::this_thread::yield();
+    else
+      BOOST_TEST(code_of(again.wait().get()) == code);
+    again.detach();
+    forget_holders(place);
+  };
+  recover_and_kill("ok"); // From one that has shut down.
+  recover_and_kill("ok"); // From one that was killed.
+  recover_and_kill("limit_exceeded");
+}
+
 BOOST_AUTO_TEST_CASE(of_two_recoveries_at_once_one_counts) {
   const auto& of = all_trees()[1];
   const whole_run whole(of);

@@ -170,7 +170,7 @@ class Test:
     def await_recoveries(self):
         until(lambda: self.told("recovered run ").keys() >= self.cut_runs.keys(),
               f"all of {self.cut_runs} are recovered", RECOVERY_SECONDS)
-        failures = self.told("could not recover run ")
+        failures = self.told("recovery of run ")
         for run, killed in self.cut_runs.items():
             ended = [log for log, _ in self.told("recovered run ")[run]]
             # Servers that begin at the same time, or later, come too late.
