@@ -110,8 +110,8 @@ struct runtime_options {
   std::optional<std::chrono::nanoseconds> follow_period
     = std::chrono::milliseconds(20);
   /// Time without a sign of life, by the clock of the store, after which others
-  /// may recover the runs of a process; at once if it has ended on the machine
-  /// of the other process. A runtime with open runs writes three signs in this
+  /// may recover the runs of a process. Its end is seen at once by processes in
+  /// the same container. A runtime with open runs writes three signs in this
   /// time. Use one value in all processes of a store. Not used without a store.
   std::chrono::nanoseconds run_lease = std::chrono::seconds(10);
 };
@@ -169,16 +169,16 @@ public:
   /// of models and tools that were under way are made again with the same ids.
   /// The handle delivers the events that are new.
   ///
-  /// Returns at once; a failure ends the run and is its error, also one of
-  /// those of `run`: `errc::not_found` if the session has no such open
-  /// run: it has ended or paused, or there was none; `errc::busy` if it is
-  /// active in this runtime, or in another process that has not ended as far as
-  /// known (`runtime_options::run_lease`), `errc::limit_exceeded` after
-  /// `run_options::recoveries_max` recoveries, and `errc::conflict` if the run
-  /// has paused (answer it), has lost `temp:` keys
+  /// Returns at once. A failure ends the run and is its error, one of `run` or:
+  /// `errc::not_found` if the session has no such open run; `errc::busy` if it
+  /// is active in this runtime, or in a process that has not ended as far as
+  /// known (try again after `runtime_options::run_lease`);
+  /// `errc::limit_exceeded` by `run_options::recoveries_max`; `errc::conflict`
+  /// if the run has paused (answer it), has lost `temp:` keys
   /// (`run_options::allow_lost_temp`), began with other agents, or was
-  /// recovered by another process meanwhile. A process that was only slow can
-  /// commit nothing more of its run: it ends there with `errc::cancelled`.
+  /// recovered by another process (nothing to do). A process that was only slow
+  /// can commit nothing more of its run: it ends there with
+  /// `errc::cancelled`.
   troupe::run recover(const agent& root,
                       const session_key& session,
                       std::string invocation_id,

@@ -23,11 +23,11 @@ struct unfinished_run {
   /// Time since the last sign of life of that process, by the clock of the
   /// store. Unset if it has closed the store, or was found dead.
   std::optional<std::chrono::microseconds> silent;
-  /// True if the run can be recovered: its process ended on this machine, has
+  /// True if the run can be recovered: its process ended in this container, has
   /// left the run or the store, or was silent for longer than `run_lease`.
   bool is_free = false;
-  /// True if its last recovery was refused, and the run was left open: the
-  /// process had other agents, or met other events than before.
+  /// True if its last recovery has claimed the run, found other agents or lost
+  /// `temp:` keys, and left the run open.
   bool was_refused = false;
 };
 

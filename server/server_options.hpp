@@ -96,10 +96,10 @@ struct server_options {
   bool cancel_on_disconnect = false;
   /// True: the server recovers the open runs of its apps, when it starts and
   /// while it runs (docs/agents.md, "Recovery"): those whose processes have
-  /// ended, and whose root agent has the name of the app's. A recovery is
-  /// tried again if it may succeed later (the store has failed, the process of
-  /// the run is alive), after two seconds at first and later after up to a
-  /// minute, and otherwise if another process has had the run since.
+  /// ended, and whose root agent has the name of the app's. If the store fails
+  /// before the run goes on, it is tried again, after two seconds at first and
+  /// later after up to a minute. After other failures it is tried again when a
+  /// process has had the run since, and has not refused it.
   /// False: only when a request asks for it.
   bool recovers_runs = false;
   /// Called after each recovery by `recovers_runs`, on a thread of the runtime:

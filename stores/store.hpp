@@ -80,7 +80,7 @@ struct kept_past {
   std::uint64_t incarnation = 0;
 };
 
-/// The process that had an open run before another one takes the run.
+/// The holder from which a mark takes an open run.
 struct former_holder {
   /// Its name, see `run_mark::holder`.
   std::string id;
@@ -112,11 +112,11 @@ struct run_mark {
   /// Unset: the run opens beside any others.
   std::optional<std::chrono::microseconds> alone_after = {};
   /// For a mark that opens. Set: the run stays as it is unless it is open and
-  /// this holder has it. Unset: the run opens in any case.
+  /// this holder has it. Unset: the former holder does not matter here.
   std::optional<std::string> held_by = {};
-  /// For a mark that opens. Set: the run must be open already, and this holder
-  /// must have it. If not, the commit writes nothing, and
-  /// `commit_outcome::kept_out` names the run as the one that keeps it out.
+  /// For a mark that opens. Set: the run must be open, this holder must have
+  /// it, and be as silent as `former_holder` says. If not, the commit writes
+  /// nothing, and `kept_out` has the run, with its own id as `other`.
   std::optional<former_holder> taken_from = {};
 };
 

@@ -195,11 +195,14 @@ void tell_recovery(const unfinished_run& left, const result<void>& ended) {
     fields["code"] = std::string(to_string(ended.error().code()));
   write_log(ended ? log_severity::info : log_severity::warning,
             {},
-            fmt::format("{} run {} of session {}: {}",
-                        ended ? "recovered" : "could not recover",
-                        left.invocation_id,
-                        to_string(left.session),
-                        ended ? "it has ended" : to_string(ended.error())),
+            ended ? fmt::format("recovered run {} of session {}: it has ended",
+                                left.invocation_id,
+                                to_string(left.session))
+                  : fmt::format("recovery of run {} of session {} ended with "
+                                "an error: {}",
+                                left.invocation_id,
+                                to_string(left.session),
+                                to_string(ended.error())),
             std::move(fields));
 }
 
