@@ -21,7 +21,7 @@ struct unfinished_run {
   timestamp began{};  ///< Time of the message, by the clock of the store.
   std::string holder; ///< Name of that process (docs/storage.md).
   /// Time since the last sign of life of that process, by the clock of the
-  /// store. Unset if it has closed the store, or was found dead.
+  /// store. Unset if it has left the run or the store, or was found dead.
   std::optional<std::chrono::microseconds> silent;
   /// True if the run can be recovered: its process ended in this container, has
   /// left the run or the store, or was silent for longer than `run_lease`.

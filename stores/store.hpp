@@ -462,8 +462,8 @@ public:
   /// that another call shows. The default fails with `errc::invalid_argument`.
   virtual result<void> renew_holder(const std::string& id);
 
-  /// Forgets a holder that closes the store, or has died, so that its open runs
-  /// have none (`open_run::silent`). No effect if it is not known. The default
+  /// Forgets a holder that closes the store, has died, or is the name of runs
+  /// that were left: they have none (`open_run::silent`). The default
   /// fails with `errc::invalid_argument`.
   virtual result<void> remove_holder(const std::string& id);
 

@@ -178,6 +178,10 @@ result<void> session_actor::claim_run(append& next) {
                              claim.wish.invocation_id,
                              to_string(key())));
   }
+  // A run that this process has is not active here: it has left it, as the
+  // store will know.
+  const auto& from = claim.wish.free_holder;
+  claim.wish.was_left = from && (is_left(*from) || *from == shared().holder_id);
   auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);
   if (!found)
     return found.error();
@@ -196,9 +200,7 @@ result<void> session_actor::claim_run(append& next) {
     next.mark = std::move(taking);
   }
   auto claiming = std::make_shared<event>(*next.event);
-  number_claim(*claiming,
-               claim.run.recoveries + 1,
-               claim.wish.free_holder && is_left(*claim.wish.free_holder));
+  number_claim(*claiming, claim.run.recoveries + 1, claim.wish.was_left);
   set_first_invocation(*claiming, first_invocation(*claim.run.said));
   next.own = claiming;
   next.event = std::move(claiming);

@@ -3,8 +3,7 @@
 // - Commits are written in the order in which they were pushed. A commit whose
 //   climb is still under way holds its place, and the queue waits there.
 // - One thread writes at a time (`writing_`). When it ends, it looks for
-// letters
-//   that came meanwhile, so none of them waits. See store_writes.cpp.
+//   letters that came meanwhile, so none of them waits. See store_writes.cpp.
 
 #include "troupe/actors/owners/store_queue.hpp"
 
@@ -14,6 +13,8 @@
 #include "troupe/actors/setup.hpp"
 #include "troupe/agents/turns/recovery.hpp"
 #include "troupe/core/support/low_memory.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cassert>
@@ -106,6 +107,11 @@ result<void> store_queue::stop() {
     std::vector<std::unique_ptr<commit>> no_commits;
     write(no_commits);
   }
+  if (!closed_runs_.empty() && shared_.on_warning)
+    shared_.on_warning(
+      fmt::format("{} runs could not be closed or left in the store; another "
+                  "process can recover them, or close them",
+                  closed_runs_.size()));
   if (was_holder_)
     static_cast<void>(
       guarded([this] { return store_->remove_holder(shared_.holder_id); }));

@@ -417,7 +417,9 @@ void store_queue::forget_closed_runs(std::size_t part) {
       return is_here;
     });
   }
-  forget_holders(left);
+  for (const auto& holder : left)
+    static_cast<void>(
+      guarded([&] { return parts_.at(part).remove_holder(holder); }));
 }
 
 void store_queue::forget_closing(const store_change& closed) {
@@ -431,7 +433,7 @@ void store_queue::renew_holder() {
     guarded([this] { return store_->renew_holder(shared_.holder_id); }));
 }
 
-// Of processes that have died, or names under which runs were left.
+// A holder that has died never opens a run again.
 void store_queue::forget_holders(const std::set<std::string>& died) {
   for (const auto& holder : died)
     static_cast<void>(guarded([&] { return store_->remove_holder(holder); }));

@@ -88,7 +88,7 @@ result<recorded_run> find_recoverable(const event_slice& all,
       continue;
     if (claims_run(said)) {
       ++found.recoveries;
-      ends += fact_in(said, left_fact) == nullptr ? 1 : 0;
+      ends += tells_leave(said) ? 0 : 1;
       continue;
     }
     if (!waits_in(said).empty())
@@ -126,8 +126,7 @@ result<recorded_run> find_recoverable(const event_slice& all,
   if (wish.free_holder && claim && !is_holder(*claim, *wish.free_holder))
     return refused(
       errc::conflict, id, "another process has recovered it meanwhile");
-  const bool was_left = wish.free_holder && is_left(*wish.free_holder);
-  if (!was_left && ends >= wish.recoveries_max)
+  if (!wish.was_left && ends >= wish.recoveries_max)
     return refused(
       errc::limit_exceeded,
       id,
@@ -170,8 +169,12 @@ event make_claim_event(std::string root_name,
 
 void number_claim(event& claim, std::uint64_t number, bool was_left) {
   set_fact(claim, recovers_fact, number);
-  if (was_left)
-    set_fact(claim, left_fact, true);
+  set_fact(claim, left_fact, was_left);
+}
+
+bool tells_leave(const event& claim) {
+  const auto* told = fact_in(claim, left_fact);
+  return told != nullptr && *told == true;
 }
 
 bool claims_run(const event& said) {

@@ -31,6 +31,9 @@ struct recovery_wish {
   /// Holder of the run when it was found to be free: a process, or a name that
   /// `is_left`; unset if the store keeps no open runs.
   std::optional<std::string> free_holder = {};
+  /// True if the holder had left the run, and has not crashed: the recovery
+  /// does not count for `recoveries_max`.
+  bool was_left = false;
 };
 
 /// Returns the holder of a run that process `id` has left open and does not
@@ -74,13 +77,15 @@ event make_claim_event(std::string root_name,
                        const std::string& invocation_id,
                        const std::string& holder);
 
-/// Writes the number of the recovery into a claim, and whether the holder
-/// before had left the run. Such a recovery does not count for
-/// `recoveries_max`.
+/// Writes the number of the recovery and `recovery_wish::was_left` into a
+/// claim. Replaces what an earlier call has written.
 void number_claim(event& claim, std::uint64_t number, bool was_left = false);
 
 /// Returns the number that `number_claim` has written.
 std::uint64_t number_of_claim(const event& claim);
+
+/// Returns true if the claim tells that its run had been left.
+bool tells_leave(const event& claim);
 
 /// Returns true if the event claims a run, whose id it has as `invocation_id`.
 bool claims_run(const event& said);

@@ -206,7 +206,7 @@ run_command::run_command(CLI::App& program,
   parser()
     .add_option("--recoveries-max",
                 chosen.recoveries_max,
-                "Recoveries of a run after which --recover refuses it")
+                "Recoveries of a run after crashes; --recover refuses another")
     ->check(number_from(0))
     ->type_name("N")
     ->capture_default_str();

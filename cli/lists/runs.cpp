@@ -43,7 +43,7 @@ json line_of(const unfinished_run& listed) {
 // Tells if another process can recover the run.
 std::string holder_text(const unfinished_run& listed) {
   if (!listed.silent)
-    return "free: its process has ended";
+    return "free: its process has ended or has left it";
   const auto silent = whole_ms(*listed.silent);
   return listed.is_free
            ? fmt::format("free: its process was last heard of {} ms ago",

@@ -199,7 +199,7 @@ function holderText({ active, own, free, silentMs }) {
   if (own)
     return "this server has it, and does not run it";
   if (silentMs === null)
-    return "its process has ended";
+    return "its process has ended or has left it";
   const silent = durationOf(silentMs / 1000);
   return free ? `its process has been silent for ${silent}`
     : `its process was heard of ${silent} ago`;

@@ -30,8 +30,11 @@ bool tried_runs::begin(const unfinished_run& listed) {
   std::size_t failures = 0;
   if (known != tried_.end()) {
     auto& before = known->second;
-    const bool had_another
-      = before.holder != listed.holder && !listed.was_refused;
+    // After a failure the holder may be a name under which this process has
+    // left the run.
+    const bool had_another = before.is != phase::failed
+                             && before.holder != listed.holder
+                             && !listed.was_refused;
     const bool is_held = !listed.is_free && before.is != phase::under_way;
     if (!had_another && !is_held && before.is != phase::failed)
       return false;

@@ -726,8 +726,9 @@ BOOST_AUTO_TEST_CASE(a_run_whose_recovery_was_refused_is_given_up) {
   BOOST_TEST(on.second.on.append(on.second.key, {{"k", 1}}) == "ok");
   const auto left = on.second.open_runs();
   BOOST_TEST_REQUIRE(left.size() == 1U);
-  // No process renews this holder, so it keeps other runs out for a lease only.
   BOOST_TEST(left[0].holder.ends_with(".refused"), left[0].holder);
+  // Its name keeps no other run out.
+  BOOST_TEST(!left[0].silent.has_value());
   BOOST_TEST(on.second.close(id) == "ok", on.second.reason);
   BOOST_TEST(on.second.open_runs().empty());
 }

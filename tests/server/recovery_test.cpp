@@ -589,6 +589,9 @@ BOOST_AUTO_TEST_CASE(a_run_of_another_root_agent_is_not_claimed) {
     BOOST_TEST(refused.body.find("'editor'") != std::string::npos,
                refused.body);
     BOOST_TEST(lists(other.client, left.id));
+    BOOST_TEST(other.runtime.unfinished("press").value().at(0).holder
+               == "killed");
+    BOOST_TEST(last_text(other.runtime, left.key) == "go");
   }
   server_options options;
   options.runs.recoveries_max = 1;

@@ -76,6 +76,16 @@ BOOST_AUTO_TEST_CASE(a_run_that_has_ended_well_is_forgotten) {
   BOOST_TEST(on.begin(listed("one")));
 }
 
+// Its claim may have been stored. This process has left the run then.
+BOOST_AUTO_TEST_CASE(a_run_that_was_left_here_waits_longer) {
+  tried_runs on;
+  BOOST_TEST(on.begin(listed("one")));
+  on.end("run", failure(errc::store_failed));
+  BOOST_TEST(on.begin(listed("own.1.left")));
+  on.end("run", failure(errc::store_failed));
+  BOOST_TEST(looks_until_try(on, listed("own.2.left")) == 2U);
+}
+
 // It is alive after all. When it is silent again, the run is tried at once.
 BOOST_AUTO_TEST_CASE(a_run_whose_process_lives_waits_for_its_end) {
   tried_runs on;

@@ -285,27 +285,31 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_not_in_memory_yet_is_not_given_up) {
 
 namespace {
 
-// Says three things; then, if it is stuck, it waits for long.
-agent says_three(bool is_stuck) {
-  return custom("a", [is_stuck](invocation_context& context) -> agent_run {
+using tally_ptr = std::shared_ptr<tally>;
+
+// Says three things; then, if `begun` is set, it counts there and waits for
+// long.
+agent says_three(const tally_ptr& begun = {}) {
+  return custom("a", [begun](invocation_context& context) -> agent_run {
     for (int number = 1; number <= 3; ++number)
       co_await context.emit(text("said"));
-    if (is_stuck)
+    if (begun) {
+      begun->add();
       co_await context.sleep(1h);
+    }
   });
 }
 
-// Leaves such a run open, as the newest of the session, by a process that ends.
-// Returns its id.
-std::string leave_stuck_run(const std::shared_ptr<memory_data>& place,
-                            const session_key& key) {
+// Leaves such a run open, as the newest of the session, by a process that shuts
+// down. Returns its id.
+std::string leave_run(const std::shared_ptr<memory_data>& place,
+                      const session_key& key) {
   process ends(place);
-  const auto before = ends.events(key).size();
-  auto started = ends.runtime.run(says_three(true), key, user_message("go"));
+  const auto begun = std::make_shared<tally>();
+  auto started = ends.runtime.run(says_three(begun), key, user_message("go"));
+  begun->await(1);
   const auto id = started.invocation_id();
   started.detach();
-  while (ends.events(key).size() < before + 4)
-    std::this_thread::yield();
   return id;
 }
 
@@ -328,10 +332,10 @@ BOOST_AUTO_TEST_CASE(a_run_with_its_message_out_of_memory_is_not_given_up) {
     .wait()
     .get()
     .value();
-  const auto id = leave_stuck_run(shared.place, first.key);
+  const auto id = leave_run(shared.place, first.key);
   forget_holders(shared.place);
   const auto ended
-    = late.runtime.recover(says_three(false), first.key, id).wait().get();
+    = late.runtime.recover(says_three(), first.key, id).wait().get();
   BOOST_TEST(code_of(ended) == "ok", reason_of(ended));
 }
 
@@ -344,15 +348,15 @@ BOOST_AUTO_TEST_CASE(a_recovery_that_interleaves_waits_for_no_run) {
   run_options beside;
   beside.policy = run_policy::interleave;
   beside.deadline = 60s; // It ends if it waits.
+  const auto begun = std::make_shared<tally>();
   auto lost = first.runtime.run(
-    says_three(true), first.key, user_message("go"), beside);
-  while (first.events(first.key).size() < 4)
-    std::this_thread::yield();
+    says_three(begun), first.key, user_message("go"), beside);
+  begun->await(1);
   forget_holders(shared.place);
   runtime_fixture slow(shared.options());
   shared.script->hold();
-  auto waits = slow.runtime.recover(
-    says_three(false), first.key, first.run_id(), beside);
+  auto waits
+    = slow.runtime.recover(says_three(), first.key, first.run_id(), beside);
   shared.script->arrived.await(1);
   process third(shared.place);
   const auto held = std::make_shared<held_model>();
@@ -375,13 +379,13 @@ BOOST_AUTO_TEST_CASE(a_recovery_that_is_cancelled_leaves_its_run_open) {
   staged_place shared;
   process other(shared.place);
   other.open();
-  const auto id = leave_stuck_run(shared.place, other.key);
+  const auto id = leave_run(shared.place, other.key);
   forget_holders(shared.place);
   auto options = shared.options();
   options.events_kept = 1;
   runtime_fixture slow(options);
   shared.script->hold();
-  auto waits = slow.runtime.recover(says_three(false), other.key, id);
+  auto waits = slow.runtime.recover(says_three(), other.key, id);
   shared.script->arrived.await(1);
   BOOST_TEST(other.append(other.key, {{"k", 1}}) == "ok");
   waits.cancel();
@@ -391,7 +395,7 @@ BOOST_AUTO_TEST_CASE(a_recovery_that_is_cancelled_leaves_its_run_open) {
   BOOST_TEST(slow.append(other.key, {{"k", 2}}) == "ok");
   BOOST_TEST(open_runs_of(shared.place) == 1U);
   const auto ended
-    = slow.runtime.recover(says_three(false), other.key, id).wait().get();
+    = slow.runtime.recover(says_three(), other.key, id).wait().get();
   BOOST_TEST(code_of(ended) == "ok", reason_of(ended));
 }
 
@@ -400,21 +404,19 @@ BOOST_AUTO_TEST_CASE(processes_that_shut_down_do_not_count) {
   const auto place = make_memory_data();
   process first(place);
   first.open();
-  const auto id = leave_stuck_run(place, first.key);
+  const auto id = leave_run(place, first.key);
   const run_options never{.recoveries_max = 0};
-  for (std::size_t count = 1; count <= 3; ++count) {
+  for (int count = 1; count <= 3; ++count) {
     process stops(place);
-    auto again = stops.runtime.recover(says_three(true), first.key, id, never);
-    while (claims_in(stops) < count)
-      std::this_thread::yield();
+    const auto begun = std::make_shared<tally>();
+    auto again = stops.runtime.recover(says_three(begun), first.key, id, never);
+    begun->await(1);
     stops.runtime.shut_down().value();
     BOOST_TEST(code_of(again.wait().get()) == "cancelled");
   }
-  const auto ended
-    = first.runtime.recover(says_three(false), first.key, id, never)
-        .wait()
-        .get();
-  BOOST_TEST(code_of(ended) == "ok", reason_of(ended));
+  const auto code
+    = first.end_of(first.runtime.recover(says_three(), first.key, id, never));
+  BOOST_TEST(code == "ok", first.reason);
   BOOST_TEST(claims_in(first) == 4U);
 }
 
@@ -423,24 +425,43 @@ BOOST_AUTO_TEST_CASE(processes_that_are_killed_count) {
   const auto place = make_memory_data();
   process first(place);
   first.open();
-  const auto id = leave_stuck_run(place, first.key);
+  const auto id = leave_run(place, first.key);
   const run_options once{.recoveries_max = 1};
-  std::vector<std::unique_ptr<process>> killed;
-  const auto recover_and_kill = [&](const std::string& code) {
-    auto& on = *killed.emplace_back(std::make_unique<process>(place));
-    const auto claims = claims_in(on);
-    auto again = on.runtime.recover(says_three(true), first.key, id, once);
-    if (code == "ok")
-      while (claims_in(on) == claims)
-        std::this_thread::yield();
-    else
-      BOOST_TEST(code_of(again.wait().get()) == code);
-    again.detach();
+  process left(place);
+  process killed(place);
+  for (auto* const on : {&left, &killed}) {
+    const auto begun = std::make_shared<tally>();
+    on->runtime.recover(says_three(begun), first.key, id, once).detach();
+    begun->await(1);
     forget_holders(place);
+  }
+  BOOST_TEST(
+    first.end_of(first.runtime.recover(says_three(), first.key, id, once))
+    == "limit_exceeded");
+  BOOST_TEST(first.tells("recovered 1 times"), first.reason);
+  BOOST_TEST(claims_in(first) == 2U);
+}
+
+// The holder has changed meanwhile.
+BOOST_AUTO_TEST_CASE(a_claim_that_is_decided_again_forgets_the_leave) {
+  const auto place = make_memory_data();
+  process first(place);
+  first.open();
+  first.go(says("a", "1"));
+  const auto id = first.run_id();
+  auto claim = make_claim_event("a", id, "another");
+  const auto end_after = [&](bool was_left) {
+    number_claim(claim, 1, was_left);
+    event_log events;
+    events.push_back(first.events(first.key).front());
+    events.push_back(std::make_shared<const event>(claim));
+    const auto found = find_recoverable(
+      events.slice(), {.invocation_id = id, .recoveries_max = 1});
+    return code_of(found);
   };
-  recover_and_kill("ok"); // From one that has shut down.
-  recover_and_kill("ok"); // From one that was killed.
-  recover_and_kill("limit_exceeded");
+  BOOST_TEST(end_after(true) == "ok");
+  BOOST_TEST(end_after(false) == "limit_exceeded");
+  BOOST_TEST(end_after(true) == "ok");
 }
 
 BOOST_AUTO_TEST_CASE(of_two_recoveries_at_once_one_counts) {

@@ -85,6 +85,10 @@ void recovery_verdict::read_event(std::size_t place, const event& said) {
     return;
   }
   if (claims_run(said)) {
+    const auto& from = run.former_holder;
+    if (tells_leave(said) != (is_left(from) || from == run.holder))
+      find("tells wrongly whether its run was left: claim " + said.id
+           + " of run " + said.invocation_id + ", from " + from);
     judge_claim(said.invocation_id, run.holds.back(), next);
     run.holds.push_back(next);
     return;

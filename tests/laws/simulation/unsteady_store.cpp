@@ -1,5 +1,7 @@
 #include "unsteady_store.hpp"
 
+#include "troupe/agents/turns/recovery.hpp"
+
 #include <utility>
 
 namespace troupe::testing {
@@ -149,7 +151,7 @@ result<void> unsteady_store::renew_holder(const std::string& id) {
 result<void> unsteady_store::remove_holder(const std::string& id) {
   if (is_dead_ && habits_.keeps_dead_holders)
     return broken("the process has ended");
-  if (!is_dead_)
+  if (!is_dead_ && !is_left(id))
     told_.left[program_] = world_.elapsed();
   return kept().remove_holder(id);
 }
