@@ -178,8 +178,8 @@ result<void> session_actor::claim_run(append& next) {
                              claim.wish.invocation_id,
                              to_string(key())));
   }
-  // A run that this process has is not active here: it has left it, as the
-  // store will know.
+  // If this process is the holder, the run is not active: the process has left
+  // it, and the store does not know that yet.
   const auto& from = claim.wish.free_holder;
   claim.wish.was_left = from && (is_left(*from) || *from == shared().holder_id);
   auto found = find_recoverable(events_.slice(), claim.wish, &claim.is_over);

@@ -109,8 +109,8 @@ result<void> store_queue::stop() {
   }
   if (!closed_runs_.empty() && shared_.on_warning)
     shared_.on_warning(
-      fmt::format("{} runs could not be closed or left in the store; another "
-                  "process can recover them, or close them",
+      fmt::format("runs that could not be closed or left in the store: {}; "
+                  "another process can recover or close them",
                   closed_runs_.size()));
   if (was_holder_)
     static_cast<void>(

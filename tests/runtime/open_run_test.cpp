@@ -531,6 +531,27 @@ BOOST_AUTO_TEST_CASE(a_close_that_fails_is_tried_again_at_the_end) {
   BOOST_TEST(on.watcher.runtime.unfinished("press").get().value().empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_shutdown_warns_of_runs_that_it_could_not_leave) {
+  leased on;
+  const auto kept = std::make_shared<mortal_store>(make_memory_store(on.place));
+  std::vector<std::string> warnings;
+  auto options = on.options(kept);
+  options.on_warning
+    = [&](const std::string& told) { warnings.push_back(told); };
+  runtime_fixture stops(std::move(options));
+  const auto key = stops.open("other");
+  auto started = stops.runtime.run(asks("waits", on.model), key, "go");
+  on.model->asked.await(1);
+  kept->closings_to_fail = 10;
+  stops.runtime.shut_down().value();
+  BOOST_TEST(!started.wait().get().has_value());
+  BOOST_TEST_REQUIRE(warnings.size() == 1U);
+  BOOST_TEST(warnings.front().find("closed or left in the store: 1;")
+               != std::string::npos,
+             warnings.front());
+  BOOST_TEST(on.seen().is_free);
+}
+
 // The close that leaves the run has failed when the process recovers the run
 // itself.
 BOOST_AUTO_TEST_CASE(a_run_that_was_taken_up_again_is_not_left) {

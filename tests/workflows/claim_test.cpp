@@ -1,5 +1,5 @@
-// Runs that several processes want: claims, and what becomes of the process
-// that loses its run.
+// Claims of runs by several processes, and the end of a run in the process that
+// has lost it.
 
 #include "../runtime/staged_store.hpp"
 #include "recovered_outcome.hpp"
